@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# make | run | test | check | bench | image | lint | clean. Each target is one idea; mk/ holds the rules behind them.
+
+CFG ?= vlag.cfg
+B := build
+
+all: $(B)/BOOTX64.EFI
+
+include mk/hv.mk
+include mk/boot.mk
+include mk/tests.mk
+-include mk/guests.mk
+
+deps: ## install the Debian packages that building and running need
+	tools/deps
+
+clean: ## remove what was built (not the cache of guest kernels)
+	rm -rf $(B)
+
+.PHONY: all deps clean
