@@ -104,4 +104,16 @@ typedef void (*cfg_report_fn)(void *ctx, const char *line);
 u32 config_parse(struct config *cfg, const char *file, const char *text, size_t len,
 		 cfg_report_fn report, void *ctx);
 
+/* One key as the documentation shows it (docs/config.md is generated from these). */
+struct cfg_key_help {
+	const char *section, *name;
+	const char *def;  /* default, "" if there is none */
+	const char *help; /* a sentence or two */
+	char values[160]; /* what may be written */
+};
+
+/* Describes key number @n, from 0, in the order of the documentation. Returns false after the last.
+ */
+bool config_key_help(u32 n, struct cfg_key_help *help);
+
 #endif
