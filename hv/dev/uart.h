@@ -25,6 +25,7 @@ struct uart {
 	u8 dll, dlm;	       /* divisor: kept, but it sets no speed */
 	bool thri;	       /* the "THR empty" interrupt is pending */
 	bool rx_timeout;       /* the "character timeout" interrupt is pending */
+	bool tx_slow;	       /* a write to the data register needs more than to be passed on */
 	bool tx_blocked;       /* the guest waits for room: see uart_tx_drained() */
 	u8 rx_head, rx_count;  /* rx[]: head is the oldest byte */
 	u8 rx[UART_FIFO];
@@ -40,8 +41,8 @@ struct uart {
  * reset; what is in the ring stays there. */
 void uart_init(struct uart *uart, struct byte_ring *tx);
 
-/* @port: any of the eight; only its low three bits count. The device is 8 bits wide: a wider access
- * reaches one register, and the other bytes read as ones. */
+/* @port: any of the eight; only its low three bits count. 8 bits wide: the owner splits wider
+ * accesses as the ISA bus does, @size is 1, the result below 0x100. */
 u32 uart_read(struct uart *uart, u16 port, unsigned size, u64 now_ns);
 void uart_write(struct uart *uart, u16 port, unsigned size, u32 value, u64 now_ns);
 
