@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The one list of counters: name and text. A counter is a u64 that only its owner writes; the monitor, the JSON and the docs
+ * read this list. Exits by reason are counted apart (hv/vmx/reasons.h).
+ */
+#ifndef VLAG_COUNTERS_H
+#define VLAG_COUNTERS_H
+
+#define VCPU_COUNTERS(X)                                                                           \
+	X(cnt_injected, "injected", "interrupts, NMIs and exceptions injected")                    \
+	X(cnt_reinjected, "reinjected", "events injected again because an exit cut their delivery short") \
+	X(cnt_halts, "halts", "HLT that blocked the vCPU")                                         \
+	X(cnt_wakeups, "wakeups", "wake-ups from HLT or the wait for SIPI")                        \
+	X(cnt_timer_irqs, "timer_irqs", "expiries of the guest's LAPIC timer")                     \
+	X(cnt_unknown_msr, "unknown_msr", "RDMSR and WRMSR answered with #GP")                     \
+	X(cnt_unknown_port, "unknown_port", "port accesses that no device answered")               \
+	X(cnt_unknown_mmio, "unknown_mmio", "memory accesses to neither RAM nor a device")         \
+	X(cnt_mmio, "mmio", "memory accesses to devices")                                          \
+	X(cnt_preempted, "preempted", "times the vCPU was taken off although it could run")
+
+enum vcpu_counter {
+#define X(id, name, text) id,
+	VCPU_COUNTERS(X)
+#undef X
+	    NR_VCPU_COUNTERS
+};
+
+#endif

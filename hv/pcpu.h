@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One struct pcpu per physical CPU, reached through GS: this_pcpu(). Unless a field says otherwise only its own pCPU writes it.
+ */
+#ifndef VLAG_PCPU_H
+#define VLAG_PCPU_H
+
+#include "hv/lib/lock.h"
+#include "hv/lib/types.h"
+#include "hv/runq.h"
+#include "hv/timer.h"
+#include "hv/x86/desc.h"
+
+#define MAX_PCPUS CFG_MAX_PCPUS
+#define PCPU_STACK_SIZE (16 * KiB)
+#define IST_STACK_SIZE (8 * KiB)
+
+enum pcpu_state { PCPU_ABSENT, PCPU_STARTING, PCPU_ONLINE, PCPU_FAILED };
+
+struct vcpu;
+
+struct pcpu {
+	struct pcpu *self; /* offset 0: this_pcpu() loads it from GS:0 */
+	u64 exit_rsp;	   /* offset 8: stack of the exit handlers, set by vmx_enter() (hv/vmx/entry.asm) */
+
+	u32 id;	     /* index into pcpus[], 0 is the boot CPU */
+	u32 apic_id; /* of the host LAPIC */
+	u32 state;   /* enum pcpu_state; the boot CPU reads it while starting this one */
+	bool idle;   /* sleeping in HLT, or about to: a waker must send an IPI. Written under runq.lock */
+
+	struct vcpu *loaded;  /* whose VMCS, FPU and MSRs are in this CPU, NULL at first */
+	struct vcpu *current; /* who runs, NULL when idle; written under runq.lock */
+
+	struct runq runq;
+	struct timer_queue timers;
+
+	u64 vmxon_pa;
+	u64 idle_ticks;	      /* TSC ticks spent in HLT */
+	u64 nr_switches;      /* vCPU to another vCPU */
+	u64 nr_kicks;	      /* reschedule IPIs received */
+	u64 nr_timer_irqs;    /* host LAPIC timer interrupts */
+	u64 nr_spurious_irqs; /* anything unexpected */
+	s64 tsc_skew;	      /* ticks against the boot CPU, measured when it started */
+
+	struct cpu_tables tables;
+	u64 stack_top;
+};
+
+extern struct pcpu *pcpus[MAX_PCPUS];
+extern u32 nr_pcpus; /* how many are online; fixed after boot */
+
+static inline struct pcpu *this_pcpu(void)
+{
+	struct pcpu *p;
+
+	__asm__("mov %%gs:0, %0" : "=r"(p));
+	return p;
+}
+
+/* Allocates and fills the structure, stacks and tables of pCPU @id. */
+struct pcpu *pcpu_create(u32 id, u32 apic_id);
+
+/* Makes this CPU be @p: GDT, IDT, TSS, GS. */
+void pcpu_install(struct pcpu *p);
+
+#endif

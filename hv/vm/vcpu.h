@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A virtual CPU. "Owner" below is the pCPU that runs it or last ran it (v->pcpu); a field without a note is the owner's.
+ *
+ * States and who changes them, always under the owner's runq.lock:
+ *
+ *	OFF ---start---> QUEUED <---> RUNNING ---block---> HALTED ---wake---> QUEUED
+ *	any of these ---stop---> OFF
+ *
+ * HALTED covers HLT and waiting for SIPI (lapic.wait_for_sipi). To block, the owner takes the lock, looks once more at
+ * vcpu_wakeable() and only then says HALTED; a waker sets its bit first and takes the lock then: no wake-up is lost.
+ */
+#ifndef VLAG_VM_VCPU_H
+#define VLAG_VM_VCPU_H
+
+#include "hv/apic/vlapic.h"
+#include "hv/counters.h"
+#include "hv/lib/types.h"
+#include "hv/timer.h"
+#include "hv/vm/vm.h"
+#include "hv/vmx/reasons.h"
+
+/* Indices into vcpu.regs: the order in which instructions number them. */
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
+
+enum vcpu_state { VCPU_OFF, VCPU_QUEUED, VCPU_RUNNING, VCPU_HALTED };
+
+/* Bits of vcpu.requests: things to look at before the next entry. Set by anyone, cleared by the owner. */
+enum {
+	REQ_EVENT = 1 << 0,   /* interrupts, NMI, INIT, SIPI: vcpu_deliver() */
+	REQ_TIMER = 1 << 1,   /* the LAPIC timer's deadline has passed, or moved before what is armed */
+	REQ_RESCHED = 1 << 2, /* back to the scheduler */
+	REQ_STOP = 1 << 3,    /* the VM is ending: never enter again */
+	REQ_FLUSH = 1 << 4,   /* TLB: this vCPU's translations are stale */
+};
+
+#define LAST_EXITS 16
+
+/* MSRs that the CPU does not switch and guests reach without an exit: moved when a pCPU changes vCPU. */
+#define SWITCHED_MSRS(X)                                                                           \
+	X(STAR)                                                                                    \
+	X(LSTAR)                                                                                   \
+	X(CSTAR)                                                                                   \
+	X(FMASK)                                                                                   \
+	X(KERNEL_GS_BASE)                                                                          \
+	X(TSC_AUX)
+
+enum {
+#define X(name) SWITCHED_##name,
+	SWITCHED_MSRS(X)
+#undef X
+	    NR_SWITCHED_MSRS
+};
+
+struct vcpu {
+	u64 regs[16]; /* offset 0: entry.asm. regs[RSP] is unused, the VMCS has it */
+	u64 requests; /* REQ_*; atomic */
+	u64 nr_exits;
+	u64 exits[NR_EXIT_REASONS];
+	u8 last_exits[LAST_EXITS];
+	u64 counters[NR_VCPU_COUNTERS];
+
+	struct vm *vm; /* constant, as id, vmcs_pa, lapic.id */
+	u32 id;
+	bool launched;	/* VMRESUME, not VMLAUNCH */
+	bool halted;	/* executed HLT and nothing has ended that yet */
+	bool halted_if; /* RFLAGS.IF at that HLT */
+	bool window;	/* interrupt-window exiting is on */
+	bool nmi_window;
+	bool long_mode_seen;
+	u32 tpr_threshold; /* as in the VMCS */
+	u32 proc_controls; /* as in the VMCS */
+	u64 armed_tsc;	   /* host TSC at which the preemption timer is to fire; see vcpu_arm() */
+	u64 slice_end;	   /* host TSC */
+	s64 tsc_offset;	   /* guest TSC - host TSC */
+	u64 tsc_adjust;	   /* IA32_TSC_ADJUST */
+
+	u32 state;	   /* enum vcpu_state; pcpu->runq.lock */
+	struct pcpu *pcpu; /* runq.lock of the old and the new one */
+	struct vcpu *next, *prev; /* in the run queue; its lock */
+	struct timer timer; /* fires at the LAPIC deadline while HALTED or QUEUED */
+
+	struct vlapic lapic;
+	u8 *vapic_page; /* TPR lives here */
+	u64 vmcs_pa;
+	void *xsave; /* guest x87/SSE/AVX state while not loaded */
+	u64 xcr0;
+	u64 msrs[NR_SWITCHED_MSRS];
+	u64 dr[4], dr6;
+	u64 cr0_mask_shadow; /* guest's idea of the CR0 bits that we own */
+	u64 pat, misc_enable;
+	u64 system_time_msr, wall_clock_msr, steal_msr; /* as written by the guest */
+	u32 kvmclock_version;
+
+	u64 run_ticks;	/* TSC ticks as RUNNING */
+	u64 wait_ticks; /* TSC ticks as QUEUED */
+	u64 since;	/* TSC of the last change of state; runq.lock */
+	u64 nr_switches;
+};
+
+static inline void vcpu_request(struct vcpu *v, u64 bits)
+{
+	__atomic_or_fetch(&v->requests, bits, __ATOMIC_SEQ_CST);
+}
+
+static inline u64 vcpu_guest_tsc(const struct vcpu *v, u64 host_tsc)
+{
+	return host_tsc + v->tsc_offset;
+}
+
+#define COUNT(v, name) ((v)->counters[name]++)
+
+/* Allocates vCPU @id of @vm with its VMCS; call on the boot CPU while booting. */
+struct vcpu *vcpu_create(struct vm *vm, u32 id);
+
+/* Makes @v's VMCS, FPU state and MSRs the ones in this pCPU. */
+void vcpu_load(struct vcpu *v);
+
+/* Takes whatever vCPU is loaded here out of the CPU into memory, so that another pCPU may load it. */
+void vcpu_unload_current(void);
+
+/* Is there anything that ends HLT or the wait for SIPI? Owner, or with its runq.lock held. */
+bool vcpu_wakeable(const struct vcpu *v, u64 now);
+
+/* Arms the preemption timer for the earliest of all that concerns @v. */
+void vcpu_arm(struct vcpu *v, u64 now);
+
+/* Architectural start states. The VMCS must be loaded. */
+struct cpu_boot_state;
+void vcpu_set_boot_state(struct vcpu *v, const struct cpu_boot_state *s);
+void vcpu_set_init_state(struct vcpu *v);
+void vcpu_set_sipi_state(struct vcpu *v, u8 vector);
+
+/* Registers of a vCPU (loaded here) for `dump vcpu` and fatal exits. */
+struct out;
+void vcpu_dump(struct vcpu *v, struct out *out);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Exits and what their handlers share. A handler gets the vCPU whose VMCS is loaded, with interrupts off and no lock held, and
+ * says whether to resume it at once or to go back to the scheduler. One small file for each family: exit_*.c.
+ */
+#ifndef VLAG_VMX_EXIT_H
+#define VLAG_VMX_EXIT_H
+
+#include "hv/lib/types.h"
+#include "hv/vm/vcpu.h"
+#include "hv/vmx/vmcs.h"
+#include "hv/x86/cpu.h"
+
+enum exit_action { EXIT_RESUME, EXIT_LEAVE };
+
+typedef enum exit_action (*exit_handler)(struct vcpu *v);
+
+#define X(number, name, handler) enum exit_action handler(struct vcpu *v);
+EXIT_REASONS(X)
+#undef X
+
+/* Called by entry.asm after every exit. */
+enum exit_action vmx_exit(struct vcpu *v);
+
+const char *exit_reason_name(u32 reason);
+
+/* Moves RIP past the instruction that exited, which ends blocking by STI and MOV SS. */
+static inline void skip_instruction(void)
+{
+	u32 blocked;
+
+	vmwriten(VMCS_GUEST_RIP, vmreadn(VMCS_GUEST_RIP) + vmread32(VMCS_EXIT_INSN_LEN));
+	blocked = vmread32(VMCS_GUEST_INTERRUPTIBILITY);
+	if (unlikely(blocked & (BLOCKED_BY_STI | BLOCKED_BY_MOV_SS)))
+		vmwrite32(VMCS_GUEST_INTERRUPTIBILITY,
+			  blocked & ~(u32)(BLOCKED_BY_STI | BLOCKED_BY_MOV_SS));
+}
+
+static inline enum exit_action resume_after(void)
+{
+	skip_instruction();
+	return EXIT_RESUME;
+}
+
+static inline u64 edx_eax(const struct vcpu *v)
+{
+	return (u64)(u32)v->regs[RDX] << 32 | (u32)v->regs[RAX];
+}
+
+static inline void set_edx_eax(struct vcpu *v, u64 value)
+{
+	v->regs[RAX] = (u32)value;
+	v->regs[RDX] = value >> 32;
+}
+
+/* Make the next entry deliver an exception (at the current RIP: it is a fault). */
+void inject_exception(struct vcpu *v, u32 vector);
+void inject_exception_error(struct vcpu *v, u32 vector, u32 error);
+static inline enum exit_action fault_gp(struct vcpu *v)
+{
+	inject_exception_error(v, VEC_GP, 0);
+	return EXIT_RESUME;
+}
+
+/* If the exit interrupted the delivery of an event, make the next entry deliver it again. */
+void reinject_vectoring(struct vcpu *v);
+
+/*
+ * Looks at everything that waits for the vCPU (INIT, SIPI, NMI, PIC, LAPIC) and injects the first that can be, or arranges for an
+ * exit when it can be. Clears REQ_EVENT first. Returns EXIT_LEAVE if the vCPU went to wait for SIPI.
+ */
+enum exit_action vcpu_deliver(struct vcpu *v);
+
+/* Handles all v->requests. */
+enum exit_action vcpu_requests(struct vcpu *v);
+
+/* The LAPIC timer, the pCPU's timers, the slice; then arms the preemption timer anew. */
+enum exit_action vcpu_time_passed(struct vcpu *v);
+
+/* Kills the VM of @v with a message and a dump of the vCPU; others go on. */
+enum exit_action vcpu_kill(struct vcpu *v, const char *fmt, ...) __printf(2, 3);
+
+#endif
