@@ -19,4 +19,7 @@ $(GUEST)/initramfs.cpio: guest-support/build-initramfs $(GUEST_LIB) $(wildcard g
 		$(shell find guest-support/initramfs -type f)
 	guest-support/build-initramfs --out $@
 
-.PHONY: guests guests-cloud
+guests-test: ## test the scripts of guest-support (a second; no network, no machine)
+	python3 guest-support/tests/test_initramfs.py
+
+.PHONY: guests guests-cloud guests-test

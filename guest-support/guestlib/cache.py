@@ -9,7 +9,6 @@ import os
 import pathlib
 import shutil
 import sys
-import tempfile
 
 
 class Error(Exception):
@@ -65,36 +64,50 @@ def file_hash(path):
 
 
 @contextlib.contextmanager
-def locked(name):
-    """Hold the cache's lock NAME: two calls that want the same entry make it once."""
+def locked(name, wait=True):
+    """Hold the cache's lock NAME: two calls that want the same entry make it once. Yields whether it is held,
+    which is False only where another call holds it and WAIT is False."""
     locks = root() / "locks"
     locks.mkdir(exist_ok=True)
     with open(locks / name, "w") as file:
+        held = True
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting for another call that makes {name}")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+            held = wait
+            if wait:
+                say(f"waiting for another call that makes {name}")
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield held
+
+
+def _sweep(folder):
+    """Remove what calls that were killed left unfinished in FOLDER: nobody holds its lock."""
+    for partial in folder.glob(".*.partial"):
+        name = partial.name[1:-len(".partial")]
+        with locked(f"{folder.name}-{name}", wait=False) as held:
+            if held:
+                shutil.rmtree(partial, ignore_errors=True)
 
 
 def entry(kind, name, make):
-    """The folder of entry KIND/NAME. When it is missing, make(folder) fills a temporary one, which becomes the
+    """The folder of entry KIND/NAME. When it is missing, make(folder) fills an unfinished one, which becomes the
     entry only when make() returned: an interrupted call leaves no half entry."""
     folder = root() / kind / name
     if folder.is_dir():
         return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(folder.parent)
     with locked(f"{kind}-{name}"):
         if folder.is_dir():
             return folder
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = pathlib.Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder.parent))
+        partial = folder.with_name(f".{name}.partial")
+        partial.mkdir()
         try:
-            make(temporary)
-            temporary.chmod(0o755)
-            temporary.rename(folder)
+            make(partial)
+            partial.rename(folder)
         except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
+            shutil.rmtree(partial, ignore_errors=True)
             raise
     return folder
 

@@ -104,19 +104,18 @@ def find(name, suite=None):
     return None
 
 
-def _cached_files(name):
-    files = (cache.root() / "deb").glob(f"{name}_*.deb")
-    return sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)
-
-
-def find_or_cached(name, suite=None):
-    """As find(), and without a network the newest file that was downloaded before. Raises Error."""
+def find_or_cached(name, suite=None, pattern=None):
+    """As find(), and where apt has none, the newest file that was downloaded before: of package NAME, or of one
+    whose name matches the regular expression PATTERN. Raises Error."""
     package = find(name, suite)
     if package:
         return package
-    for path in _cached_files(name):
+    files = [file for file in (cache.root() / "deb").glob("*.deb")
+             if re.fullmatch(pattern or re.escape(name), file.name.split("_")[0])]
+    if files:
+        path = max(files, key=lambda file: file.stat().st_mtime)
         say(f"apt has no {name}: taking {path.name} from the cache")
-        return Package(name, path.name, cache.file_hash(path))
+        return Package(path.name.split("_")[0], path.name, cache.file_hash(path))
     where = f"the suite {suite}" if suite else "any suite"
     raise Error(f"apt finds no package {name} in {where}, and none is in the cache {cache.root()}: "
                 "check the name, the network, and that `apt-get update` works")

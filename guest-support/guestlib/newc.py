@@ -33,6 +33,9 @@ class Archive:
     def __init__(self):
         self._entries = {}
 
+    def __contains__(self, path):
+        return clean_path(path) in self._entries
+
     def _add(self, path, mode, data=b"", rdev=(0, 0)):
         path = clean_path(path)
         if path in self._entries and not (stat.S_ISDIR(mode) and stat.S_ISDIR(self._entries[path][0])):

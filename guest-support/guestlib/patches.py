@@ -2,6 +2,7 @@
 """An external patch series: a folder of patches or a mailbox, put into order and applied to a source tree.
 Nothing here knows what the patches are about."""
 
+import contextlib
 import dataclasses
 import email
 import email.policy
@@ -53,7 +54,9 @@ def _from_folder(folder):
 
 def _from_mailbox(path):
     patches = []
-    for index, message in enumerate(mailbox.mbox(path, create=False)):
+    with contextlib.closing(mailbox.mbox(path, create=False)) as box:
+        messages = list(box)
+    for index, message in enumerate(messages):
         subject = " ".join(str(message.get("Subject", "")).split())
         body = b""
         for part in message.walk():
