@@ -4,12 +4,13 @@
 CFG ?= vlag.cfg
 B := build
 
-all: $(B)/BOOTX64.EFI
+.DEFAULT_GOAL := all
 
 include mk/hv.mk
 include mk/boot.mk
 include mk/tests.mk
--include mk/guests.mk
+include mk/guests.mk
+include mk/image.mk
 
 deps: ## install the Debian packages that building and running need
 	tools/deps
@@ -17,4 +18,4 @@ deps: ## install the Debian packages that building and running need
 clean: ## remove what was built (not the cache of guest kernels)
 	rm -rf $(B)
 
-.PHONY: all deps clean
+.PHONY: deps clean

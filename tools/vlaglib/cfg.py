@@ -27,7 +27,6 @@ class Config:
 
     def __init__(self, text):
         self.lines = text.split("\n")
-        self._extra = []
 
     def keys(self):
         """All key lines, in file order."""
@@ -71,12 +70,34 @@ class Config:
         return value
 
     def set(self, section, key, value):
-        """Sets @key of [@section]; a new key goes into a section of its own at the end."""
+        """Sets @key of [@section]. A new key takes the line of a blank or a comment, if it can."""
         found = [line for line in self.keys() if line.section == section and line.key == key]
         for line in found:
             self.lines[line.index] = line.head + value + line.tail
-        if not found:
-            self._extra.append(f"[{section}]\n{key} = {value}\n")
+        if found:
+            return
+        start, end = self._extent(section)
+        if start is None:
+            while self.lines and not self.lines[-1].strip():
+                self.lines.pop()
+            self.lines += ["", f"[{section}]", f"{key} = {value}", ""]
+            return
+        free = [n for n in range(start + 1, end) if self.lines[n].strip()[:1] in ("", "#", ";")]
+        if free and (free[-1] < len(self.lines) - 1 or self.lines[free[-1]].strip()):
+            self.lines[free[-1]] = f"{key} = {value}"
+        else:
+            self.lines.insert(free[-1] if free else end, f"{key} = {value}")
+
+    def _extent(self, section):
+        """The line of the header of the first [@section] and the line after its last."""
+        start = None
+        for index, line in enumerate(self.lines):
+            match = _SECTION.match(line)
+            if match and start is not None:
+                return start, index
+            if match and match.group(1).lower() == section:
+                start = index
+        return start, len(self.lines)
 
     def memory(self):
         """Bytes of memory that all VMs ask for, as far as it can be read."""
@@ -92,10 +113,7 @@ class Config:
 
     def text(self):
         """The whole file."""
-        text = "\n".join(self.lines)
-        if self._extra:
-            text = text.rstrip("\n") + "\n\n" + "\n".join(self._extra)
-        return text
+        return "\n".join(self.lines)
 
 
 def _paths(line):
