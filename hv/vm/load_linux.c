@@ -234,10 +234,11 @@ static void describe(struct load *l, const struct image *im)
 	if (!im->setup.kernel_version)
 		return;
 	n = strlen(what);
-	what[n++] = ' ';
 	for (; off < im->setup_size && n < sizeof(l->state->what) - 1; off++) {
 		if (k->data[off] <= ' ' || k->data[off] > '~')
 			break;
+		if (n == strlen("Linux"))
+			what[n++] = ' ';
 		what[n++] = k->data[off];
 	}
 	what[n] = 0;
