@@ -115,6 +115,7 @@ struct vlapic {
 	bool accepts; /* enabled globally (IA32_APIC_BASE) and by software (SVR) */
 	bool bsp;
 	u32 lvt[VLAPIC_NR_LVT];
+	bool lint0_remote_irr; /* LVT0 level-triggered and in service; anyone, atomically */
 
 	/* Owner. */
 	u8 isr_stack[16] __aligned(64); /* vectors in service, rising; [0] is 0 and stays it */

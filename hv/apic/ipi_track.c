@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The IPI tracker: the words and the rules of ipi_track.h. Pure; delivers nothing. */
+#include "hv/apic/ipi_track.h"
+
+#include "hv/lib/bits.h"
+#include "hv/lib/bug.h"
+#include "hv/lib/string.h"
+
+/*
+ * An entry of sent[]:		receiver:11 vector:8 time:45; never 0, since vectors are at
+ * least 16.
+ * A token in pending[v], in_service[v]:	valid:1 sender:10 slot:8 time:45; its receiver and
+ * vector are known from where it lies, so it names exactly one possible entry.
+ */
+#define TIME_BITS 45
+#define TIME_MASK (BIT(TIME_BITS) - 1)
+#define TOKEN_VALID BIT(63)
+
+static inline u64 entry_make(u32 receiver, u8 vector, u64 time)
+{
+	return (u64)receiver << (TIME_BITS + 8) | (u64)vector << TIME_BITS | (time & TIME_MASK);
+}
+
+static inline u32 entry_receiver(u64 entry)
+{
+	return entry >> (TIME_BITS + 8);
+}
+
+static inline u8 entry_vector(u64 entry)
+{
+	return entry >> TIME_BITS;
+}
+
+static inline u64 token_make(u32 sender, u32 slot, u64 time)
+{
+	return TOKEN_VALID | (u64)sender << (TIME_BITS + 8) | (u64)slot << TIME_BITS |
+	       (time & TIME_MASK);
+}
+
+static inline u32 token_sender(u64 token)
+{
+	return token >> (TIME_BITS + 8) & (IPI_TRACK_VCPUS - 1);
+}
+
+static inline u32 token_slot(u64 token)
+{
+	return token >> TIME_BITS & (IPI_TRACK_SLOTS - 1);
+}
+
+/* Ticks since @word's time; clocks that disagree a little must not look like a great age. */
+static inline u64 age_of(u64 word, u64 now)
+{
+	u64 age = (now - word) & TIME_MASK;
+
+	return age >> (TIME_BITS - 1) ? 0 : age;
+}
+
+static inline void hist_add(u64 *hist, u64 ticks)
+{
+	hist[min(fls64(ticks | 1), IPI_HIST_BUCKETS - 1)]++;
+}
+
+void ipi_track_setup(struct ipi_track *t, struct ipi_track_vm *vm, u32 index,
+		     struct ipi_counters *count)
+{
+	BUG_ON(index >= IPI_TRACK_VCPUS);
+	memset(t, 0, sizeof(*t));
+	t->vm = vm;
+	t->index = index;
+	t->count = count;
+}
+
+/* Clears the entry that @token (found at @receiver under @vector) names; false if it is gone. */
+static bool entry_clear(struct ipi_track *receiver, u8 vector, u64 token)
+{
+	struct ipi_track *sender = receiver->vm->peer[token_sender(token)];
+	u64 entry = entry_make(receiver->index, vector, token);
+
+	/* Only this sender reuses its slots, and then with another time: no ABA. */
+	return __atomic_compare_exchange_n(&sender->sent[token_slot(token)], &entry, 0, false,
+					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* Clears every entry of @sender that waits for vCPU @receiver. */
+static void entries_forget(struct ipi_track *sender, u32 receiver)
+{
+	u32 head = READ_ONCE(sender->head);
+	u32 slot;
+
+	for (slot = READ_ONCE(sender->tail); head - slot - 1 < IPI_TRACK_SLOTS; slot++) {
+		u64 *word = &sender->sent[slot % IPI_TRACK_SLOTS];
+		u64 entry = READ_ONCE(*word);
+
+		if (entry && entry_receiver(entry) == receiver)
+			__atomic_compare_exchange_n(word, &entry, 0, false, __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED);
+	}
+}
+
+void ipi_track_reset(struct ipi_track *t)
+{
+	u32 i;
+
+	for (i = 0; i < IPI_TRACK_SLOTS; i++)
+		WRITE_ONCE(t->sent[i], 0);
+	t->tail = t->head;
+	for (i = 0; i < t->vm->nr_peers; i++)
+		if (i != t->index)
+			entries_forget(t->vm->peer[i], t->index);
+	for (i = 0; i < ARRAY_SIZE(t->pending); i++) {
+		WRITE_ONCE(t->pending[i], 0);
+		WRITE_ONCE(t->in_service[i], 0);
+	}
+}
+
+/* The ring is full: makes room in the oldest slot. */
+static void drop_oldest(struct ipi_track *t, u64 now)
+{
+	u64 *word = &t->sent[t->tail++ % IPI_TRACK_SLOTS];
+	u64 entry = READ_ONCE(*word);
+
+	if (!entry)
+		return;
+	WRITE_ONCE(*word, 0);
+	if (age_of(entry, now) > t->vm->knobs->window)
+		t->count->ipi_expired++;
+	else
+		t->count->ipi_overwritten++;
+}
+
+void ipi_track_sent(struct ipi_track *from, struct ipi_track *to, u8 vector, u64 now)
+{
+	u64 old;
+	u32 slot;
+
+	if (!from->vm->knobs->enabled)
+		return;
+	if (unlikely(from->head - from->tail >= IPI_TRACK_SLOTS))
+		drop_oldest(from, now);
+	slot = from->head++ % IPI_TRACK_SLOTS;
+	WRITE_ONCE(from->sent[slot], entry_make(to->index, vector, now));
+	from->count->ipi_tracked++;
+
+	/*
+	 * The last one's interrupt is still in the IRR: both become one interrupt and one EOI. If
+	 * it is ours, the entry only changes its time.
+	 */
+	old = READ_ONCE(to->pending[vector]);
+	WRITE_ONCE(to->pending[vector], token_make(from->index, slot, now));
+	if (unlikely(old) && token_sender(old) == from->index && entry_clear(to, vector, old))
+		from->count->ipi_coalesced++;
+}
+
+void ipi_track_accept_sent(struct ipi_track *t, u8 vector, u64 now)
+{
+	u64 token = READ_ONCE(t->pending[vector]);
+
+	/* In this order: an entry is alive while one of the two words is set. */
+	WRITE_ONCE(t->in_service[vector], token);
+	token = __atomic_exchange_n(&t->pending[vector], 0, __ATOMIC_SEQ_CST);
+	WRITE_ONCE(t->in_service[vector], token);
+	hist_add(t->count->send_to_delivery, age_of(token, now));
+}
+
+void ipi_track_eoi_sent(struct ipi_track *t, u8 vector, u64 now)
+{
+	u64 token = t->in_service[vector];
+
+	WRITE_ONCE(t->in_service[vector], 0);
+	if (!entry_clear(t, vector, token)) {
+		t->count->eoi_unmatched++;
+		return;
+	}
+	t->count->eoi_matched++;
+	hist_add(t->count->send_to_eoi, age_of(token, now));
+}
+
+bool ipi_track_next(struct ipi_track *t, u64 now, u32 *cursor, struct ipi_wait *out)
+{
+	while (*cursor != t->head) {
+		u64 *word = &t->sent[*cursor % IPI_TRACK_SLOTS];
+		u64 entry = READ_ONCE(*word);
+		const struct ipi_track *to;
+
+		if (*cursor == t->tail && !entry)
+			t->tail++;
+		++*cursor;
+		if (!entry)
+			continue;
+		out->receiver = entry_receiver(entry);
+		out->vector = entry_vector(entry);
+		out->age = age_of(entry, now);
+		to = t->vm->peer[out->receiver];
+		if (out->age > t->vm->knobs->window)
+			t->count->ipi_expired++;
+		else if (!READ_ONCE(to->pending[out->vector]) &&
+			 !READ_ONCE(to->in_service[out->vector]))
+			t->count->ipi_coalesced++;
+		else
+			return true;
+		WRITE_ONCE(*word, 0);
+	}
+	return false;
+}
