@@ -24,7 +24,8 @@ enum {
 /*
  * Translates @gla without any check of rights, for what the guest itself has just reached (its
  * instruction). Writes *@gpa, which need not be RAM.
- * Returns 0; E_FAULT if not mapped, or if a table lies outside RAM; E_UNSUPP with 5-level paging.
+ * Returns 0; E_FAULT if not mapped; E_RANGE if a table lies outside RAM; E_UNSUPP with 5-level
+ * paging.
  */
 int gpt_translate(const struct guest_mem *mem, const struct gpt_regs *regs, u64 gla, u64 *gpa);
 
@@ -32,7 +33,7 @@ int gpt_translate(const struct guest_mem *mem, const struct gpt_regs *regs, u64 
  * Translates @gla as the processor would for a data access, with rights, accessed and dirty bits.
  * @access: GPT_PF_WRITE, GPT_PF_USER (CPL 3). Protection keys, SMAP and SMEP are not looked at.
  * Returns as gpt_translate(); with E_FAULT, *@pf_error is the error code of the page fault to
- * inject (CR2 = @gla).
+ * inject (CR2 = @gla). E_BUSY if other vCPUs keep changing the entries: try again later.
  */
 int gpt_access(const struct guest_mem *mem, const struct gpt_regs *regs, u64 gla, u32 access,
 	       u64 *gpa, u32 *pf_error);
