@@ -99,9 +99,11 @@ static void config_read(EFI_FILE_HANDLE root, struct boot_info *info)
 	else if (err == E_NOENT)
 		warn(info, CONFIG_FILE ": not found; put it into the root directory of the volume "
 				       "that vlag is started from");
+	else if (err == E_RANGE)
+		warn(info, CONFIG_FILE ": %llu KiB are too large; at most %llu KiB are possible",
+		     (unsigned long long)size / KiB, CONFIG_MAX / KiB);
 	else if (err)
-		warn(info, CONFIG_FILE ": cannot be read: %s; at most %llu KiB are possible",
-		     error_text(err), CONFIG_MAX / KiB);
+		warn(info, CONFIG_FILE ": cannot be read: %s", error_text(err));
 	else if (!info->config.nr_vms)
 		warn(info, CONFIG_FILE ": has no [vm NAME] section, so there is nothing to run");
 	if (!err)

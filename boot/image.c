@@ -34,9 +34,9 @@ u64 image_load(struct boot_info *info)
 	}
 	size = img.mem_size + img.symtab_size + img.strtab_size;
 	/* Below 4 GiB where possible: starting CPUs reach it before they have 64-bit addresses. */
-	info->image_base = pages_alloc(size, 4 * GiB);
+	info->image_base = pages_alloc_code(size, 4 * GiB);
 	if (!info->image_base)
-		info->image_base = pages_alloc(size, 0);
+		info->image_base = pages_alloc_code(size, 0);
 	if (!info->image_base) {
 		warn(info, "boot: no memory for the hypervisor; %llu KiB in one piece are needed",
 		     (unsigned long long)size / 1024);

@@ -68,5 +68,10 @@ bool leave_firmware(struct boot_info *info)
 	if (info->trampoline)
 		memmap_set(&ranges, info->trampoline, PAGE_SIZE, MEM_BOOT);
 	info->nr_ranges = ranges.nr;
+	if (ranges.nr_lost)
+		note(info,
+		     "boot: the firmware's memory map has too many pieces; the %u smallest (%llu "
+		     "KiB in all) are not used",
+		     ranges.nr_lost, (unsigned long long)ranges.lost_bytes / KiB);
 	return true;
 }

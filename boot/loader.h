@@ -23,6 +23,8 @@ extern EFI_BOOT_SERVICES *efi_boot;
 /* Pages for @size bytes below @limit (0: anywhere), which the hypervisor will see as MEM_BOOT.
  * NO_ADDRESS if there are none. */
 u64 pages_alloc(u64 size, u64 limit);
+/* The same, executable also where the firmware keeps data from being executed. */
+u64 pages_alloc_code(u64 size, u64 limit);
 void pages_free(u64 addr, u64 size);
 
 /* say.c */
@@ -31,6 +33,8 @@ void pages_free(u64 addr, u64 size);
 void say(const char *fmt, ...) __printf(1, 2);
 /* A line for the console and for boot_info.messages: what the user must know. */
 void warn(struct boot_info *info, const char *fmt, ...) __printf(2, 3);
+/* For boot_info.messages only: when the firmware's console is gone. */
+void note(struct boot_info *info, const char *fmt, ...) __printf(2, 3);
 /* As warn(); a cfg_report_fn with @info as its context. */
 void warn_line(void *info, const char *line);
 

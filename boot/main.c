@@ -20,9 +20,9 @@ static u64 rdtsc(void)
 	return (u64)hi << 32 | lo;
 }
 
-u64 pages_alloc(u64 size, u64 limit)
+static u64 alloc(EFI_MEMORY_TYPE type, u64 size, u64 limit)
 {
-	EFI_PHYSICAL_ADDRESS addr = limit - 1;
+	EFI_PHYSICAL_ADDRESS addr;
 	UINTN pages = ALIGN_UP(size, PAGE_SIZE) / PAGE_SIZE;
 	EFI_STATUS status;
 
@@ -30,9 +30,19 @@ u64 pages_alloc(u64 size, u64 limit)
 	do {
 		addr = limit - 1;
 		status = efi_boot->AllocatePages(limit ? AllocateMaxAddress : AllocateAnyPages,
-						 EfiLoaderData, pages, &addr);
+						 type, pages, &addr);
 	} while (status == EFI_SUCCESS && !addr);
 	return status == EFI_SUCCESS ? addr : NO_ADDRESS;
+}
+
+u64 pages_alloc(u64 size, u64 limit)
+{
+	return alloc(EfiLoaderData, size, limit);
+}
+
+u64 pages_alloc_code(u64 size, u64 limit)
+{
+	return alloc(EfiLoaderCode, size, limit);
 }
 
 void pages_free(u64 addr, u64 size)
@@ -95,7 +105,7 @@ static void trampoline_alloc(struct boot_info *info)
 
 static void __noreturn enter(u64 entry, struct boot_info *info)
 {
-	__asm__ volatile("cli; cld; call *%0" ::"r"(entry), "D"(info) : "memory");
+	__asm__ volatile("cli; cld; and $-16, %%rsp; call *%0" ::"r"(entry), "D"(info) : "memory");
 	__builtin_unreachable();
 }
 

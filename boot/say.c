@@ -34,12 +34,10 @@ void say(const char *fmt, ...)
 	console_write(line);
 }
 
-void warn_line(void *ctx, const char *line)
+static void message_add(struct boot_info *info, const char *line)
 {
-	struct boot_info *info = ctx;
 	size_t n = strlen(line), room = sizeof(info->messages) - info->messages_len;
 
-	console_write(line);
 	if (n + 2 > room) { /* newline and NUL */
 		info->messages_lost++;
 		return;
@@ -48,6 +46,23 @@ void warn_line(void *ctx, const char *line)
 	info->messages_len += (u32)n;
 	info->messages[info->messages_len++] = '\n';
 	info->messages[info->messages_len] = 0;
+}
+
+void warn_line(void *info, const char *line)
+{
+	console_write(line);
+	message_add(info, line);
+}
+
+void note(struct boot_info *info, const char *fmt, ...)
+{
+	char line[LINE_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	fmt_vprint(line, sizeof(line), fmt, args);
+	va_end(args);
+	message_add(info, line);
 }
 
 void warn(struct boot_info *info, const char *fmt, ...)
