@@ -32,3 +32,15 @@ $(B)/BOOTX64.EFI: $(B)/efi/loader.so
 		--target efi-app-x86_64 --subsystem=10 $< $@
 
 -include $(filter %.d,$(BOOT_OBJ:.o=.d))
+
+# docs/config.md is committed; tests/unit/config_test.c checks that it is current.
+CONFIG_DOC_C := tests/gen/config_doc.c $(wildcard hv/config/*.c) hv/lib/fmt.c hv/lib/string.c tests/unit/host.c
+
+$(B)/gen/config-doc: $(CONFIG_DOC_C) tests/gen/config_doc.h $(wildcard hv/config/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O1 -g -I. -DVLAG_HOST $(WARN) -o $@ $(CONFIG_DOC_C)
+
+docs: $(B)/gen/config-doc ## write docs/config.md from the parser's table of keys
+	$< > docs/config.md
+
+.PHONY: docs
