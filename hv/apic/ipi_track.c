@@ -14,16 +14,18 @@
  */
 #define TIME_BITS 45
 #define TIME_MASK (BIT(TIME_BITS) - 1)
+#define ID_SHIFT (TIME_BITS + 8)
 #define TOKEN_VALID BIT(63)
 
-static inline u64 entry_make(u32 receiver, u8 vector, u64 time)
+/* @id: the vCPU index already shifted to its place, which is the same in both kinds of word. */
+static inline u64 entry_make(u64 id, u8 vector, u64 time)
 {
-	return (u64)receiver << (TIME_BITS + 8) | (u64)vector << TIME_BITS | (time & TIME_MASK);
+	return id | (u64)vector << TIME_BITS | (time & TIME_MASK);
 }
 
 static inline u32 entry_receiver(u64 entry)
 {
-	return entry >> (TIME_BITS + 8);
+	return entry >> ID_SHIFT;
 }
 
 static inline u8 entry_vector(u64 entry)
@@ -31,15 +33,14 @@ static inline u8 entry_vector(u64 entry)
 	return entry >> TIME_BITS;
 }
 
-static inline u64 token_make(u32 sender, u32 slot, u64 time)
+static inline u64 token_make(u64 id, u32 slot, u64 time)
 {
-	return TOKEN_VALID | (u64)sender << (TIME_BITS + 8) | (u64)slot << TIME_BITS |
-	       (time & TIME_MASK);
+	return TOKEN_VALID | id | (u64)slot << TIME_BITS | (time & TIME_MASK);
 }
 
 static inline u32 token_sender(u64 token)
 {
-	return token >> (TIME_BITS + 8) & (IPI_TRACK_VCPUS - 1);
+	return token >> ID_SHIFT & (IPI_TRACK_VCPUS - 1);
 }
 
 static inline u32 token_slot(u64 token)
@@ -66,7 +67,9 @@ void ipi_track_setup(struct ipi_track *t, struct ipi_track_vm *vm, u32 index,
 	BUG_ON(index >= IPI_TRACK_VCPUS);
 	memset(t, 0, sizeof(*t));
 	t->vm = vm;
+	t->knobs = vm->knobs;
 	t->index = index;
+	t->id = (u64)index << ID_SHIFT;
 	t->count = count;
 }
 
@@ -74,20 +77,27 @@ void ipi_track_setup(struct ipi_track *t, struct ipi_track_vm *vm, u32 index,
 static bool entry_clear(struct ipi_track *receiver, u8 vector, u64 token)
 {
 	struct ipi_track *sender = receiver->vm->peer[token_sender(token)];
-	u64 entry = entry_make(receiver->index, vector, token);
+	u64 entry = entry_make(receiver->id, vector, token);
 
 	/* Only this sender reuses its slots, and then with another time: no ABA. */
 	return __atomic_compare_exchange_n(&sender->sent[token_slot(token)], &entry, 0, false,
 					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+/* The oldest ring position that may still hold an entry. */
+static u32 first_position(const struct ipi_track *t)
+{
+	u32 head = READ_ONCE(t->head), tail = READ_ONCE(t->tail);
+
+	return head - tail > IPI_TRACK_SLOTS ? head - IPI_TRACK_SLOTS : tail;
+}
+
 /* Clears every entry of @sender that waits for vCPU @receiver. */
 static void entries_forget(struct ipi_track *sender, u32 receiver)
 {
-	u32 head = READ_ONCE(sender->head);
 	u32 slot;
 
-	for (slot = READ_ONCE(sender->tail); head - slot - 1 < IPI_TRACK_SLOTS; slot++) {
+	for (slot = first_position(sender); slot != READ_ONCE(sender->head); slot++) {
 		u64 *word = &sender->sent[slot % IPI_TRACK_SLOTS];
 		u64 entry = READ_ONCE(*word);
 
@@ -113,42 +123,42 @@ void ipi_track_reset(struct ipi_track *t)
 	}
 }
 
-/* The ring is full: makes room in the oldest slot. */
-static void drop_oldest(struct ipi_track *t, u64 now)
+/* The ring is full of entries that nobody acknowledged: @entry makes room. */
+static __attribute__((noinline)) void count_dropped(struct ipi_track *t, u64 entry, u64 now)
 {
-	u64 *word = &t->sent[t->tail++ % IPI_TRACK_SLOTS];
-	u64 entry = READ_ONCE(*word);
-
-	if (!entry)
-		return;
-	WRITE_ONCE(*word, 0);
-	if (age_of(entry, now) > t->vm->knobs->window)
+	if (age_of(entry, now) > t->knobs->window)
 		t->count->ipi_expired++;
 	else
 		t->count->ipi_overwritten++;
 }
 
+/*
+ * @old, of @from itself, is still in the IRR of @to: old and new become one interrupt and one EOI,
+ * so only the new entry stays.
+ */
+static __attribute__((noinline)) void merge(struct ipi_track *from, struct ipi_track *to, u8 vector,
+					    u64 old)
+{
+	if (entry_clear(to, vector, old))
+		from->count->ipi_coalesced++;
+}
+
 void ipi_track_sent(struct ipi_track *from, struct ipi_track *to, u8 vector, u64 now)
 {
+	u32 slot = from->head % IPI_TRACK_SLOTS;
 	u64 old;
-	u32 slot;
 
-	if (!from->vm->knobs->enabled)
+	if (unlikely(!from->knobs->enabled))
 		return;
-	if (unlikely(from->head - from->tail >= IPI_TRACK_SLOTS))
-		drop_oldest(from, now);
-	slot = from->head++ % IPI_TRACK_SLOTS;
-	WRITE_ONCE(from->sent[slot], entry_make(to->index, vector, now));
+	if (unlikely(READ_ONCE(from->sent[slot])))
+		count_dropped(from, from->sent[slot], now);
+	from->head++;
 	from->count->ipi_tracked++;
-
-	/*
-	 * The last one's interrupt is still in the IRR: both become one interrupt and one EOI. If
-	 * it is ours, the entry only changes its time.
-	 */
+	WRITE_ONCE(from->sent[slot], entry_make(to->id, vector, now));
 	old = READ_ONCE(to->pending[vector]);
-	WRITE_ONCE(to->pending[vector], token_make(from->index, slot, now));
-	if (unlikely(old) && token_sender(old) == from->index && entry_clear(to, vector, old))
-		from->count->ipi_coalesced++;
+	WRITE_ONCE(to->pending[vector], token_make(from->id, slot, now));
+	if (unlikely(old) && token_sender(old) == from->index)
+		merge(from, to, vector, old);
 }
 
 void ipi_track_accept_sent(struct ipi_track *t, u8 vector, u64 now)
@@ -177,6 +187,9 @@ void ipi_track_eoi_sent(struct ipi_track *t, u8 vector, u64 now)
 
 bool ipi_track_next(struct ipi_track *t, u64 now, u32 *cursor, struct ipi_wait *out)
 {
+	t->tail = first_position(t);
+	if (t->head - *cursor > t->head - t->tail)
+		*cursor = t->tail;
 	while (*cursor != t->head) {
 		u64 *word = &t->sent[*cursor % IPI_TRACK_SLOTS];
 		u64 entry = READ_ONCE(*word);
@@ -191,7 +204,7 @@ bool ipi_track_next(struct ipi_track *t, u64 now, u32 *cursor, struct ipi_wait *
 		out->vector = entry_vector(entry);
 		out->age = age_of(entry, now);
 		to = t->vm->peer[out->receiver];
-		if (out->age > t->vm->knobs->window)
+		if (out->age > t->knobs->window)
 			t->count->ipi_expired++;
 		else if (!READ_ONCE(to->pending[out->vector]) &&
 			 !READ_ONCE(to->in_service[out->vector]))

@@ -80,9 +80,11 @@ struct ipi_track_vm {
 /* Per vCPU. */
 struct ipi_track {
 	struct ipi_track_vm *vm;
+	const struct ipi_track_knobs *knobs;
 	struct ipi_counters *count;
-	u32 index;		   /* of this vCPU in vm->peer[] */
-	u32 head, tail;		   /* owner: ring positions, not reduced; tail <= live <= head */
+	u64 id;		/* index, in its place in the words */
+	u32 index;	/* of this vCPU in vm->peer[] */
+	u32 head, tail; /* owner: ring positions, not reduced; live ones in [tail, head) */
 	u64 sent[IPI_TRACK_SLOTS]; /* owner fills, anyone clears */
 	u64 pending[256];	   /* anyone writes, owner takes */
 	u64 in_service[256];	   /* owner */

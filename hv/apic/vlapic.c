@@ -299,7 +299,7 @@ bool vlapic_extint(const struct vlapic *l)
 	return !(lvt & LVT_MASKED) && LVT_DELIVERY(lvt) == APIC_DM_EXTINT;
 }
 
-void vlapic_eoi_level(struct vlapic *l, u8 vector)
+static void eoi_level(struct vlapic *l, u8 vector)
 {
 	u32 lvt = l->lvt[VLAPIC_LVT_LINT0];
 
@@ -310,4 +310,21 @@ void vlapic_eoi_level(struct vlapic *l, u8 vector)
 	}
 	if (!(l->svr & SVR_NO_BROADCAST_EOI))
 		vapic_broadcast_eoi(l, vector);
+}
+
+void vlapic_eoi_slow(struct vlapic *l, u8 vector, u64 now)
+{
+	ipi_track_eoi(&l->track, vector, now - l->tsc_offset);
+	if (bit_test(l->tmr, vector))
+		eoi_level(l, vector);
+}
+
+bool vlapic_post_trigger(struct vlapic *l, u8 vector, bool level)
+{
+	/* Before the IRR: the EOI looks at it. */
+	if (level)
+		bit_set_atomic(l->tmr, vector);
+	else
+		bit_clear_atomic(l->tmr, vector);
+	return !bit_test_and_set(l->irr, vector);
 }

@@ -159,7 +159,8 @@ void vlapic_virtual_wire(struct vlapic *l);
 
 /* The out-of-line parts. */
 int vlapic_highest_deliverable(const struct vlapic *l);
-void vlapic_eoi_level(struct vlapic *l, u8 vector);
+void vlapic_eoi_slow(struct vlapic *l, u8 vector, u64 now);
+bool vlapic_post_trigger(struct vlapic *l, u8 vector, bool level);
 
 /* Anything in the IRR, deliverable or not? */
 static inline bool vlapic_irr_any(const struct vlapic *l)
@@ -242,15 +243,12 @@ bool vlapic_extint(const struct vlapic *l);
  */
 static inline bool vlapic_post(struct vlapic *l, u8 vector, bool level)
 {
+	u32 word = vector / 64;
 	u64 bit = BIT(vector % 64);
 
-	if (unlikely(bit_test(l->tmr, vector) != level)) {
-		if (level)
-			bit_set_atomic(l->tmr, vector);
-		else
-			bit_clear_atomic(l->tmr, vector);
-	}
-	return !(__atomic_fetch_or(&l->irr[vector / 64], bit, __ATOMIC_SEQ_CST) & bit);
+	if (unlikely(!(READ_ONCE(l->tmr[word]) & bit) == level))
+		return vlapic_post_trigger(l, vector, level);
+	return !(__atomic_fetch_or(&l->irr[word], bit, __ATOMIC_SEQ_CST) & bit);
 }
 
 /* The level of the local interrupt pin @pin (0: INTR of the PIC, 1: NMI). Kicks if that needs it.
@@ -271,9 +269,11 @@ static inline void vlapic_eoi(struct vlapic *l, u64 now)
 	if (!depth)
 		return;
 	l->isr_depth = depth - 1;
-	if (unlikely(bit_test(l->tmr, vector)))
-		vlapic_eoi_level(l, vector);
-	ipi_track_eoi(&l->track, vector, now - l->tsc_offset);
+	/* A level-triggered interrupt or a recorded IPI. */
+	if (bit_test(l->tmr, vector) | (l->track.in_service[vector] != 0))
+		vlapic_eoi_slow(l, vector, now);
+	else
+		l->count.eoi_unmatched++;
 }
 
 /* x2APIC WRMSR 0x830; false: #GP (reserved bits). Only in x2APIC mode. */

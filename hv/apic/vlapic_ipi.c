@@ -9,7 +9,7 @@
 #include "hv/apic/vapic_edge.h"
 
 /* To one other vCPU that accepts: the tracker first, so that the acceptance finds the record. */
-static inline void send_recorded(struct vlapic *from, struct vlapic *to, u8 vector, u64 now)
+static void send_recorded(struct vlapic *from, struct vlapic *to, u8 vector, u64 now)
 {
 	ipi_track_sent(&from->track, &to->track, vector, now - from->tsc_offset);
 	if (vlapic_post(to, vector, false))
@@ -45,6 +45,31 @@ bool vlapic_self_ipi(struct vlapic *l, u64 value)
 	return true;
 }
 
+/* Not inlined: no path pays for the registers that another one needs. */
+static __attribute__((noinline)) bool post_self(struct vlapic *l, u8 vector)
+{
+	l->count.ipi_self++;
+	vlapic_post(l, vector, false);
+	return true;
+}
+
+static __attribute__((noinline)) bool send_unicast(struct vlapic *l, struct vlapic *to, u8 vector,
+						   u64 now)
+{
+	l->count.ipi_unicast++;
+	send_recorded(l, to, vector, now);
+	return true;
+}
+
+static __attribute__((noinline)) bool x2apic_icr_slow(struct vlapic *l, u64 icr, u64 now)
+{
+	if (icr & ICR_X2APIC_RESERVED)
+		return false;
+	l->icr = icr & ~ICR_BUSY;
+	vlapic_send_ipi(l, icr, icr >> 32, now);
+	return true;
+}
+
 bool vlapic_x2apic_icr(struct vlapic *l, u64 icr, u64 now)
 {
 	u32 dest = icr >> 32;
@@ -52,28 +77,16 @@ bool vlapic_x2apic_icr(struct vlapic *l, u64 icr, u64 now)
 
 	/* Fixed, physical, no shorthand, nothing reserved, to an APIC that takes it: most of them.
 	 */
-	if (likely(!(icr & (ICR_X2APIC_RESERVED | ICR_DELIVERY_MASK | ICR_LOGICAL | ICR_BUSY |
-			    ICR_SHORTHAND_MASK)) &&
-		   dest < APIC_MAP_IDS && (u8)icr >= VLAPIC_MIN_VECTOR)) {
-		to = READ_ONCE(l->map->phys[dest]);
-		if (likely(to && READ_ONCE(to->accepts))) {
-			l->icr = icr;
-			l->count.ipi_fast++;
-			if (to == l) {
-				l->count.ipi_self++;
-				vlapic_post(l, icr, false);
-			} else {
-				l->count.ipi_unicast++;
-				send_recorded(l, to, icr, now);
-			}
-			return true;
-		}
-	}
-	if (icr & ICR_X2APIC_RESERVED)
-		return false;
-	l->icr = icr & ~ICR_BUSY;
-	vlapic_send_ipi(l, icr, dest, now);
-	return true;
+	if (unlikely(icr & (ICR_X2APIC_RESERVED | ICR_DELIVERY_MASK | ICR_LOGICAL | ICR_BUSY |
+			    ICR_SHORTHAND_MASK)) ||
+	    unlikely(dest >= APIC_MAP_IDS) || unlikely((u8)icr < VLAPIC_MIN_VECTOR))
+		return x2apic_icr_slow(l, icr, now);
+	to = READ_ONCE(l->map->phys[dest]);
+	if (unlikely(!to || !READ_ONCE(to->accepts)))
+		return x2apic_icr_slow(l, icr, now);
+	l->icr = icr;
+	l->count.ipi_fast++;
+	return to == l ? post_self(l, icr) : send_unicast(l, to, icr, now);
 }
 
 /* Fixed or lowest priority, to the members of @set. */
