@@ -4,7 +4,7 @@
 
 TINY := $(patsubst tests/guests/%.c,$(B)/tests/guests/%.elf,$(sort $(wildcard tests/guests/*.c)))
 TINY_LIB := $(patsubst %.c,$(B)/tests/guests/obj/%.o,$(sort $(filter-out %/boot.c,$(wildcard tests/guests/lib/*.c))) hv/lib/fmt.c hv/lib/string.c) \
-	$(B)/tests/guests/obj/tests/guests/lib/crt.asm.o
+	$(patsubst %.asm,$(B)/tests/guests/obj/%.asm.o,$(sort $(wildcard tests/guests/lib/*.asm)))
 TINY_CFLAGS := -std=gnu11 -O2 -g -I. -ffreestanding -fno-builtin-printf -fno-pie -mgeneral-regs-only -mno-red-zone -mcmodel=small \
 	-fno-stack-protector -fno-asynchronous-unwind-tables -fno-strict-aliasing -fcf-protection=none \
 	-Wall -Wextra -Werror -Wshadow -Wno-unused-parameter

@@ -244,3 +244,5 @@ section .bss
 pml4:	resb 4096
 pdpt:	resb 4096
 pd:	resb 4 * 4096
+
+section .note.GNU-stack noalloc noexec nowrite progbits
