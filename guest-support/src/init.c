@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 // cflags: -nostdlib -ffreestanding -fno-stack-protector -fcf-protection=none
 /*
- * init: the guest's process 1. It reads the time stamp counter as its very first act (the figure that says how
- * long the kernel took), mounts the kernel's file systems, runs /etc/rc in a session of its own, reaps orphans,
- * and powers the guest off when /etc/rc ends or when somebody asks in busybox's way: SIGUSR2 power off, SIGUSR1
- * halt, SIGTERM reboot. What the guest does is decided in /etc/rc and not here.
+ * init: the guest's process 1. It reads the time stamp counter as its very first act (the figure
+ * that says how long the kernel took), mounts the kernel's file systems, runs /etc/rc on the
+ * console, reaps orphans, and powers the guest off when /etc/rc ends or when somebody asks in
+ * busybox's way: SIGUSR2 power off, SIGUSR1 halt, SIGTERM reboot. What the guest does is decided in
+ * /etc/rc and not here.
+ *
+ * init leads the console's session itself, and /etc/rc is only its foreground process group. When
+ * the leader of a session ends, the kernel hangs the terminal up and drops what it has not sent:
+ * the last lines of each run.
  */
 #include "nolibc.h"
 
@@ -14,8 +19,6 @@
 #include <linux/reboot.h>
 
 NOLIBC_START
-
-static const int END_SIGNALS[] = {SIGUSR1, SIGUSR2, SIGTERM};
 
 int main(void);
 
@@ -30,7 +33,8 @@ static void mount(const char *type, const char *where)
 	syscall5(__NR_mount, (long)type, (long)where, (long)type, 0, 0);
 }
 
-static void console_on_stdio(void)
+/* Make the console our standard input and output and the terminal of our session. */
+static void take_console(void)
 {
 	long fd = syscall3(__NR_open, (long)"/dev/console", O_RDWR | O_NOCTTY, 0);
 
@@ -39,19 +43,18 @@ static void console_on_stdio(void)
 			syscall3(__NR_dup2, fd, target, 0);
 	if (fd > 2)
 		syscall3(__NR_close, fd, 0, 0);
+	syscall3(__NR_setsid, 0, 0, 0);
+	syscall3(__NR_ioctl, 0, TIOCSCTTY, 0);
 }
 
-static unsigned long signal_bit(int signal)
-{
-	return 1UL << (signal - 1);
-}
-
+/* SIGTTOU: setting or draining the terminal from the background must not stop anybody. */
 static unsigned long blocked_signals(void)
 {
-	unsigned long set = signal_bit(SIGCHLD);
+	static const int signals[] = {SIGCHLD, SIGTTOU, SIGUSR1, SIGUSR2, SIGTERM};
+	unsigned long set = 0;
 
-	for (size_t i = 0; i < sizeof(END_SIGNALS) / sizeof(END_SIGNALS[0]); i++)
-		set |= signal_bit(END_SIGNALS[i]);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		set |= 1UL << (signals[i] - 1);
 	return set;
 }
 
@@ -66,9 +69,12 @@ static void run_rc(unsigned long tsc)
 	static const char *const argv[] = {"sh", "/etc/rc", NULL};
 	static const char *envp[] = {tsc_variable, "PATH=/bin:/sbin", "HOME=/", "TERM=vt102", NULL};
 
+	int group = (int)syscall3(__NR_getpid, 0, 0, 0);
+
 	format_decimal(tsc, tsc_variable + text_length(tsc_variable));
+	syscall3(__NR_setpgid, 0, 0, 0);
+	syscall3(__NR_ioctl, 0, TIOCSPGRP, (long)&group);
 	set_mask(SIG_UNBLOCK, blocked_signals());
-	syscall3(__NR_setsid, 0, 0, 0);
 	syscall3(__NR_execve, (long)"/bin/sh", (long)argv, (long)envp);
 	say("vlag-guest: cannot run /bin/sh\n");
 	syscall3(__NR_exit, 127, 0, 0);
@@ -106,9 +112,9 @@ int main(void)
 	mount("sysfs", "/sys");
 	mount("devtmpfs", "/dev");
 	mount("debugfs", "/sys/kernel/debug");
-	console_on_stdio();
-
 	set_mask(SIG_BLOCK, blocked_signals());
+	take_console();
+
 	rc = syscall3(__NR_fork, 0, 0, 0);
 	if (rc == 0)
 		run_rc(tsc);

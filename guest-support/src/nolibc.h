@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The few system calls that the smallest guest programs need, so that they can do without a C library: a static
- * glibc program is 700 KB that the guest would have to unpack at each boot. Programs with more to do use glibc.
+ * The few system calls that the smallest guest programs need, so that they can do without a C
+ * library: a static glibc program is 700 KB that the guest would have to unpack at each boot.
+ * Programs with more to do use glibc.
  */
 #ifndef GUEST_SUPPORT_NOLIBC_H
 #define GUEST_SUPPORT_NOLIBC_H
@@ -31,13 +32,13 @@ static inline long syscall3(long number, long a, long b, long c)
 #define NOLIBC_START                                                                               \
 	__asm__(".globl _start\n"                                                                  \
 		"_start:\n"                                                                        \
-		"	xor %ebp, %ebp\n"                                                          \
-		"	mov (%rsp), %rdi\n"                                                        \
-		"	lea 8(%rsp), %rsi\n"                                                       \
-		"	and $-16, %rsp\n"                                                          \
-		"	call main\n"                                                               \
-		"	mov %eax, %edi\n"                                                          \
-		"	mov $60, %eax\n"                                                           \
+		"	xor %ebp, %ebp\n"                                                                \
+		"	mov (%rsp), %rdi\n"                                                              \
+		"	lea 8(%rsp), %rsi\n"                                                             \
+		"	and $-16, %rsp\n"                                                                \
+		"	call main\n"                                                                     \
+		"	mov %eax, %edi\n"                                                                \
+		"	mov $60, %eax\n"                                                                 \
 		"	syscall\n");
 
 static inline unsigned long rdtsc(void)
@@ -57,7 +58,8 @@ static inline size_t text_length(const char *text)
 	return length;
 }
 
-/* Write VALUE in decimal and a NUL to OUT, which holds 21 characters; returns the length without the NUL. */
+/* Write VALUE in decimal and a NUL to OUT, which holds 21 characters; returns the length without
+ * the NUL. */
 static inline size_t format_decimal(unsigned long value, char *out)
 {
 	char reversed[20];

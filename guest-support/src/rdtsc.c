@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 // cflags: -nostdlib -ffreestanding -fno-stack-protector -fcf-protection=none
-/* rdtsc: print the time stamp counter, in decimal. For scripts that time what happens in a guest. */
+/* rdtsc: print the time stamp counter, in decimal, for scripts that time what a guest does. */
 #include "nolibc.h"
 
 NOLIBC_START
