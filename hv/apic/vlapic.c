@@ -65,7 +65,8 @@ void vlapic_reset(struct vlapic *l, bool x2apic, bool bsp)
 	l->bsp = bsp;
 	l->wait_for_sipi = !bsp;
 	reset_registers(l);
-	__atomic_store_n(&l->events, 0, __ATOMIC_SEQ_CST);
+	/* The pins are not ours to change. */
+	__atomic_fetch_and(&l->events, VLAPIC_EV_LINT0 | VLAPIC_EV_LINT1, __ATOMIC_SEQ_CST);
 	vapic_map_changed(l);
 }
 

@@ -144,8 +144,8 @@ void vlapic_setup(struct vlapic *l, struct apic_map *map, u32 id, u32 *tpr);
 
 /*
  * Power-up or machine reset: everything to the values of SDM 11.4.7.1, software-disabled, timer
- * cancelled, events dropped; @x2apic: with x2APIC mode on (as some firmware leaves it). An AP (not
- * @bsp) waits for SIPI. No other vCPU of the VM may run.
+ * cancelled, NMI, INIT and SIPI dropped; the levels of the pins stay. @x2apic: with x2APIC mode on
+ * (as some firmware leaves it). An AP (not @bsp) waits for SIPI. No other vCPU of the VM may run.
  */
 void vlapic_reset(struct vlapic *l, bool x2apic, bool bsp);
 
