@@ -24,7 +24,7 @@ struct kbc {
 
 void kbc_init(struct kbc *kbc);
 
-/* Ports 0x60, 0x64 and 0x92, 8 bits each. */
+/* Ports 0x60, 0x64 and 0x92. 8 bits wide: the owner splits wider accesses, @size is 1. */
 u32 kbc_read(struct kbc *kbc, u16 port, unsigned size, u64 now_ns);
 void kbc_write(struct kbc *kbc, u16 port, unsigned size, u32 value, u64 now_ns);
 

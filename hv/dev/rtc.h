@@ -31,7 +31,7 @@ void rtc_init(struct rtc *rtc, s64 epoch_s, u64 mem_low, u64 mem_high);
 /* Reset line of the machine: interrupts off, the time and the memory bytes stay. */
 void rtc_reset(struct rtc *rtc, u64 now_ns);
 
-/* Ports 0x70 and 0x71, 8 bits each. */
+/* Ports 0x70 and 0x71. 8 bits wide: the owner splits wider accesses, @size is 1. */
 u32 rtc_read(struct rtc *rtc, u16 port, unsigned size, u64 now_ns);
 void rtc_write(struct rtc *rtc, u16 port, unsigned size, u32 value, u64 now_ns);
 
