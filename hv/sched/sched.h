@@ -124,6 +124,7 @@ struct sched_fair {
 struct sched_group_rq {
 	struct sched_entity se;
 	struct sched_timeline timeline;
+	u64 load; /* sum of the weights of its runnable vCPUs here */
 	struct sched_group *group;
 };
 
@@ -131,7 +132,7 @@ struct sched_group_rq {
 struct sched_group {
 	u32 id;
 	u32 weight;		/* Linux's scale; any pCPU reads, sched_group_set_weight writes */
-	u64 load;		/* sum of the scaled weights of its queued vCPUs; atomic */
+	u64 load;		/* sum of the weights of its runnable vCPUs; atomic */
 	struct sched_fair fair; /* sum over its vCPUs; err_ns atomic, err_max_ns racy */
 	struct sched_group_rq *rqs; /* [nr_rqs], by pCPU number; NULL: `group` acts as `flat` */
 	u32 nr_rqs;
@@ -146,7 +147,7 @@ struct sched_vcpu {
 	struct run_queue *rq;	   /* of @cpu once it was queued there */
 	struct sched_group *group; /* constant */
 	u32 id;			   /* constant: number within the VM */
-	u32 weight;		   /* among the vCPUs of its VM, 1024 by default */
+	u32 weight;		   /* among the vCPUs of its VM: 64..16384, 1024 by default */
 	u32 cpu;   /* where it is or was last; anyone may read (READ_ONCE), changes only with the
 		      lock of the old run queue held */
 	u32 state; /* enum sched_state; anyone may read (READ_ONCE) */
@@ -159,6 +160,7 @@ struct sched_vcpu {
 	u64 exec_start;	  /* up to when it was charged */
 	u64 wait_start;	  /* since when it waits, while QUEUED */
 	u64 unsettled_ns; /* run since the last settlement */
+	u64 ideal_rest;	  /* what rounding left of the ideal service, 2^-32 ns */
 	u64 last_ran;	  /* when it last left the pCPU */
 	u64 last_moved;	  /* when it last migrated */
 	s64 debt;	  /* auto: service in ns that it has borrowed */
@@ -176,9 +178,10 @@ struct run_queue {
 	u64 slice_end; /* see sched_slice_end() */
 	u32 cpu;
 	u32 nr_running; /* QUEUED and RUNNING vCPUs, not the delayed ones */
-	u64 load;	/* sum of the contributions of the queued vCPUs (delayed ones too) */
+	u64 load;	/* sum of the contributions of the QUEUED and RUNNING vCPUs */
 	u64 load_inv;	/* 2^52 / load */
-	u64 fluid;	/* service of the ideal scheduler per unit of weight, 2^-32 ns * 2^20 */
+	u64 fluid;	/* service of the ideal scheduler per unit of scaled weight, 2^-32 ns */
+	u64 fluid_rest; /* what rounding left, 2^-52 ns */
 	u64 fluid_clock;
 	bool in_section; /* debug: between sched_begin and sched_end */
 
@@ -196,8 +199,9 @@ struct run_queue {
 	u64 imbalance_since; /* since when no move could mend it; 0: it is even */
 
 	struct sched_stats stats;
-	u64 idle_ns;
+	bool idle; /* the last pick found nobody */
 	u64 idle_since;
+	u64 idle_ns;
 };
 
 /* ---- set-up (single-threaded, before anything runs; no locks) ---- */
@@ -210,8 +214,9 @@ void sched_rq_init(struct run_queue *rq, u32 cpu, const struct sched_knobs *knob
 void sched_group_init(struct sched_group *group, u32 id, u32 weight, struct sched_group_rq *rqs,
 		      u32 nr_rqs);
 
-/* A new vCPU of @group, BLOCKED, last on @cpu. @slice_ns 0: follow base_slice_ns. @affinity: words
- * of 64 pCPUs that stay the caller's, or NULL. */
+/* A new vCPU of @group, BLOCKED, last on @cpu. @weight: 64..16384 among the VM's vCPUs (clamped).
+ * @slice_ns 0: follow base_slice_ns, else clamped to 0.1..100 ms. @affinity: words of 64 pCPUs that
+ * stay the caller's, or NULL. */
 void sched_vcpu_init(struct sched_vcpu *v, struct sched_group *group, u32 id, u32 weight,
 		     u64 slice_ns, u32 cpu, const u64 *affinity);
 
@@ -286,8 +291,9 @@ bool sched_wake(struct run_queue *rq, struct sched_vcpu *v);
 /* Would the queued @v preempt what runs on @rq? (sched_wake() asks this itself.) */
 bool sched_wakeup_preempt(struct run_queue *rq, struct sched_vcpu *v);
 
-/* sched_yield(2): the running vCPU forfeits the rest of its request. */
-void sched_yield(struct run_queue *rq);
+/* The running vCPU forfeits the rest of its request, as sched_yield(2) would (a name that libc owns
+ * in host builds). */
+void sched_yield_self(struct run_queue *rq);
 
 /* ---- directed yield ---- */
 
@@ -354,7 +360,7 @@ struct sched_vcpu *sched_balance_pull(struct run_queue *from, struct run_queue *
 /* Weight of a VM, clamped to the legal range; each run queue takes it over within a slice. Any. */
 void sched_group_set_weight(struct sched_group *group, u32 weight);
 
-/* Weight of @v among its VM's vCPUs (rq of v->cpu: locked), clamped. */
+/* Weight of @v among its VM's vCPUs (rq of v->cpu: locked), clamped to 64..16384. */
 void sched_vcpu_set_weight(struct run_queue *rq, struct sched_vcpu *v, u32 weight);
 
 /* ---- looking (rq: locked, after sched_update_curr for exact figures) ---- */
