@@ -118,6 +118,8 @@ void memmap_set(struct memmap *map, u64 base, u64 size, enum mem_type type)
 	struct mem_range overlap;
 
 	base = ALIGN_DOWN(base, PAGE);
+	if (!size)
+		return;
 	while (cut(map, base, end, &overlap))
 		;
 	insert(map, base, end, type);

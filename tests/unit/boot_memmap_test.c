@@ -159,6 +159,9 @@ static void empty_descriptors_add_nothing(void **state)
 {
 	add(CONVENTIONAL, 0x200000, 0);
 	assert_int_equal(map.nr, 0);
+	add(CONVENTIONAL, 0x200000, 0x2000);
+	memmap_set(&map, 0x201000, 0, MEM_BOOT); /* looped for ever once */
+	assert_int_equal(map.nr, 1);
 }
 
 static void a_cut_off_last_descriptor_is_ignored(void **state)
