@@ -162,8 +162,8 @@ int vlapic_highest_deliverable(const struct vlapic *l);
 void vlapic_eoi_slow(struct vlapic *l, u8 vector, u64 now);
 bool vlapic_post_trigger(struct vlapic *l, u8 vector, bool level);
 
-/* Anything in the IRR, deliverable or not? */
-static inline bool vlapic_irr_any(const struct vlapic *l)
+/* The IRR's words together: not 0 if anything is in it, deliverable or not. Anyone. */
+static inline u64 vlapic_irr_any(const struct vlapic *l)
 {
 	return READ_ONCE(l->irr[0]) | READ_ONCE(l->irr[1]) | READ_ONCE(l->irr[2]) |
 	       READ_ONCE(l->irr[3]);
@@ -172,7 +172,7 @@ static inline bool vlapic_irr_any(const struct vlapic *l)
 /* Anything to look at before the next entry? Anyone. */
 static inline bool vlapic_has_work(const struct vlapic *l)
 {
-	return vlapic_irr_any(l) | (READ_ONCE(l->events) != 0);
+	return (vlapic_irr_any(l) | READ_ONCE(l->events)) != 0;
 }
 
 /*
@@ -270,7 +270,7 @@ static inline void vlapic_eoi(struct vlapic *l, u64 now)
 		return;
 	l->isr_depth = depth - 1;
 	/* A level-triggered interrupt or a recorded IPI. */
-	if (bit_test(l->tmr, vector) | (l->track.in_service[vector] != 0))
+	if (bit_test(l->tmr, vector) || l->track.in_service[vector])
 		vlapic_eoi_slow(l, vector, now);
 	else
 		l->count.eoi_unmatched++;
