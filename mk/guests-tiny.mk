@@ -29,4 +29,7 @@ $(B)/tests/guests/%.elf: tests/guests/%.c tests/guests/lib/boot.c $(TINY_LIB) te
 
 -include $(wildcard $(B)/tests/guests/obj/tests/guests/lib/*.d $(B)/tests/guests/obj/hv/lib/*.d)
 
-.PHONY: tiny-guests
+tiny-check: $(TINY) ## run the tiny guests under QEMU without KVM, which proves the guests
+	tests/guests/check
+
+.PHONY: tiny-guests tiny-check

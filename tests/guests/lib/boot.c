@@ -122,6 +122,8 @@ void guest_start(void)
 		test_fail("EAX is %08x at the entry, not %08x", boot_regs.eax, MB_LOADER_MAGIC);
 	pic_mask();
 	apic_init();
+	if (arg("x2apic", x2apic) != x2apic)
+		apic_set_mode(!x2apic);
 	if (guest_main() == 0)
 		test_pass();
 	test_fail("guest_main() says so");

@@ -3,7 +3,8 @@
  * The tiny guests' library. A guest is one file NAME.c with guest_main(); it runs in long mode, one
  * to one mapping of 4 GiB, interrupts off, APIC enabled in the mode that it was found in, every
  * exception a failure. It ends with a line `guest: NAME: PASS` (or FAIL: why, SKIP: why) on COM1
- * and a status (0, 1, 0) to the debug-exit port 0xf4.
+ * and a status (0, 1, 0) to the debug-exit port 0xf4. Every guest takes the argument x2apic=0|1,
+ * the APIC mode to change to before guest_main().
  */
 #ifndef VLAG_TESTS_GUEST_H
 #define VLAG_TESTS_GUEST_H
@@ -155,6 +156,8 @@ void pic_mask(void);
 /* Starts every CPU in the MADT; returns the number of CPUs. A CPU that does not come is a failure.
  */
 u32 smp_start(void);
+/* Stops an idle CPU with INIT and starts it again. */
+void smp_restart(u32 cpu);
 u32 smp_cpu(void); /* number of this CPU, 0 for the boot CPU */
 u32 smp_apic_id(u32 cpu);
 /* Runs @job(@arg) on @cpu, which must be idle; smp_wait() returns when it is done. */

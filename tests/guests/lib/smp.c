@@ -76,6 +76,12 @@ static void start(u32 n)
 	CHECK(wait_alive(c, START_TICKS), "CPU %u (APIC id %u) does not start", n, c->apic_id);
 }
 
+void smp_restart(u32 cpu)
+{
+	WRITE_ONCE(cpus[cpu].alive, false);
+	start(cpu);
+}
+
 u32 smp_start(void)
 {
 	u32 ids[MAX_CPUS], nr = acpi_cpus(ids, MAX_CPUS), n = 1;
