@@ -7,9 +7,11 @@ B := build
 .DEFAULT_GOAL := all
 
 include mk/hv.mk
+include mk/hv-dsdt.mk
 include mk/boot.mk
 include mk/tests.mk
 include mk/guests.mk
+include mk/guests-tiny.mk
 include mk/image.mk
 
 deps: ## install the Debian packages that building and running need

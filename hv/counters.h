@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The one list of counters: name and text. A counter is a u64 that only its owner writes; the monitor, the JSON and the docs
- * read this list. Exits by reason are counted apart (hv/vmx/reasons.h).
+ * The one list of counters: name and text. A counter is a u64 that only its owner writes; the
+ * monitor, the JSON and the docs read this list. Exits by reason are counted apart
+ * (hv/vmx/reasons.h).
  */
 #ifndef VLAG_COUNTERS_H
 #define VLAG_COUNTERS_H
 
 #define VCPU_COUNTERS(X)                                                                           \
 	X(cnt_injected, "injected", "interrupts, NMIs and exceptions injected")                    \
-	X(cnt_reinjected, "reinjected", "events injected again because an exit cut their delivery short") \
+	X(cnt_reinjected, "reinjected",                                                            \
+	  "events injected again because an exit cut their delivery short")                        \
 	X(cnt_halts, "halts", "HLT that blocked the vCPU")                                         \
 	X(cnt_wakeups, "wakeups", "wake-ups from HLT or the wait for SIPI")                        \
 	X(cnt_timer_irqs, "timer_irqs", "expiries of the guest's LAPIC timer")                     \

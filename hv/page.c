@@ -18,7 +18,8 @@ void page_pool_init(struct page_pool *pool, const struct mem_range *ranges, u32 
 	}
 }
 
-/* Removes [@at, @at + @size) from free range @i, which holds it; the rest stays as one or two ranges. */
+/* Removes [@at, @at + @size) from free range @i, which holds it; the rest stays as one or two
+ * ranges. */
 static bool carve(struct page_pool *pool, u32 i, u64 at, u64 size)
 {
 	u64 end = pool->free[i].end;

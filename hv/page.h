@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The physical page allocator: carves page runs off the free ranges that the loader found. Used while booting and while VMs
- * are made; nothing is ever given back (a VM that is reset keeps its memory). Pure: addresses are only numbers here.
+ * The physical page allocator: carves page runs off the free ranges that the loader found. Used
+ * while booting and while VMs are made; nothing is ever given back (a VM that is reset keeps its
+ * memory). Pure: addresses are only numbers here.
  */
 #ifndef VLAG_PAGE_H
 #define VLAG_PAGE_H
@@ -29,7 +30,7 @@ struct page_pool {
 	struct {
 		u64 start, end;
 	} free[BOOT_MAX_RANGES];
-	u64 total;		 /* bytes that were free at the beginning */
+	u64 total;		/* bytes that were free at the beginning */
 	u64 used[NR_PAGE_USES]; /* bytes */
 };
 
@@ -37,8 +38,9 @@ struct page_pool {
 void page_pool_init(struct page_pool *pool, const struct mem_range *ranges, u32 nr);
 
 /*
- * Takes @size bytes (rounded up to pages), aligned to @align (a power of two >= 4096), entirely below @below (0: no limit).
- * Small runs come from the lowest addresses. Returns the physical address or 0. Contents are undefined. Boot CPU only.
+ * Takes @size bytes (rounded up to pages), aligned to @align (a power of two >= 4096), entirely
+ * below @below (0: no limit). Small runs come from the lowest addresses. Returns the physical
+ * address or 0. Contents are undefined. Boot CPU only.
  */
 u64 page_pool_take(struct page_pool *pool, u64 size, u64 align, u64 below, enum page_use use);
 

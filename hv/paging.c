@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Builds and checks the hypervisor's identity page tables; see paging.h. Guests' tables (EPT) live in hv/vmx/ept.c. */
+/* Builds and checks the hypervisor's identity page tables; see paging.h. Guests' tables (EPT) live
+ * in hv/vmx/ept.c. */
 #include "hv/paging.h"
 
 #include "hv/image.h"
@@ -94,7 +95,9 @@ void paging_init(const struct boot_info *info)
 	top = new_table();
 	for (u32 i = 0; i < info->nr_ranges; i++) {
 		const struct mem_range *r = &info->ranges[i];
-		u64 flags = r->type == MEM_RESERVED ? MAP_NONE : r->type == MEM_ACPI ? MAP_RO : MAP_RW;
+		u64 flags = r->type == MEM_RESERVED ? MAP_NONE
+			    : r->type == MEM_ACPI   ? MAP_RO
+						    : MAP_RW;
 
 		if (flags)
 			paging_map(r->base, r->size, flags);

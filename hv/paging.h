@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hypervisor's own address space: RAM identity-mapped, never writable and executable at once, page 0 and guard pages
- * unmapped. Built once on the boot CPU, shared by all pCPUs; changed only while booting.
+ * The hypervisor's own address space: RAM identity-mapped, never writable and executable at once,
+ * page 0 and guard pages unmapped. Built once on the boot CPU, shared by all pCPUs; changed only
+ * while booting.
  */
 #ifndef VLAG_PAGING_H
 #define VLAG_PAGING_H
@@ -27,7 +28,8 @@
 /* Builds the tables from @info's memory map and loads CR3. Needs page_pool_init() first. */
 void paging_init(const struct boot_info *info);
 
-/* Identity-maps [@start, @start + @size) (page aligned) with @flags (MAP_*); splits large pages as needed. */
+/* Identity-maps [@start, @start + @size) (page aligned) with @flags (MAP_*); splits large pages as
+ * needed. */
 void paging_map(u64 start, u64 size, u64 flags);
 
 /* Physical address of the top table, for the other CPUs and HOST_CR3. Below 4 GiB. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Panic: one CPU prints registers, backtrace with symbols and the last exits of its pCPU; an NMI stops the others. */
+/* Panic: one CPU prints registers, backtrace with symbols and the last exits of its pCPU; an NMI
+ * stops the others. */
 #include "hv/panic.h"
 
 #include <elf.h>
@@ -40,12 +41,14 @@ static void print_address(struct out *out, u64 rip)
 		const Elf64_Sym *s = &symbols[i];
 
 		if (s->st_value <= link && s->st_name < names_size && s->st_shndx != SHN_UNDEF &&
-		    ELF64_ST_TYPE(s->st_info) != STT_SECTION && ELF64_ST_TYPE(s->st_info) != STT_FILE &&
+		    ELF64_ST_TYPE(s->st_info) != STT_SECTION &&
+		    ELF64_ST_TYPE(s->st_info) != STT_FILE &&
 		    (!best || s->st_value >= best->st_value))
 			best = s;
 	}
 	if (best && link < (u64)(__image_end - __image_start))
-		out_print(out, "  %016lx %s+0x%lx\n", rip, names + best->st_name, link - best->st_value);
+		out_print(out, "  %016lx %s+0x%lx\n", rip, names + best->st_name,
+			  link - best->st_value);
 	else
 		out_print(out, "  %016lx\n", rip);
 }
@@ -77,19 +80,23 @@ static void print_last_exits(struct out *out, const struct pcpu *p)
 
 	if (!v)
 		return;
-	out_print(out, "vCPU %s/%u, %lu exits, the last (newest first):", v->vm->name, v->id, v->nr_exits);
+	out_print(out, "vCPU %s/%u, %lu exits, the last (newest first):", v->vm->name, v->id,
+		  v->nr_exits);
 	for (u64 i = 1; i <= LAST_EXITS && i <= v->nr_exits; i++)
-		out_print(out, " %s", exit_reason_name(v->last_exits[(v->nr_exits - i) % LAST_EXITS]));
+		out_print(out, " %s",
+			  exit_reason_name(v->last_exits[(v->nr_exits - i) % LAST_EXITS]));
 	out_print(out, "\n");
 }
 
-/* Stops the others and says who panics; a second panic (a fault in here, or a second CPU's) just halts. */
+/* Stops the others and says who panics; a second panic (a fault in here, or a second CPU's) just
+ * halts. */
 static struct out *panic_begin(void)
 {
 	struct pcpu *p = this_pcpu();
 	u32 none = 0;
 
-	if (!__atomic_compare_exchange_n(&panicking, &none, p->id + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	if (!__atomic_compare_exchange_n(&panicking, &none, p->id + 1, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST))
 		hlt_forever();
 	for (u32 i = 0; i < nr_pcpus; i++) {
 		if (pcpus[i] != p)
@@ -111,16 +118,19 @@ void panic_trap(const struct trap_frame *f)
 {
 	struct out *out = panic_begin();
 
-	out_print(out, "\nvlag: panic on pCPU %u: exception %lu, error code 0x%lx, CR2 %016lx\n", this_pcpu()->id,
-		  f->vector, f->error, read_cr2());
-	out_print(out, "RIP %016lx RSP %016lx RFLAGS %08lx CS %04lx SS %04lx\n", f->rip, f->rsp, f->rflags, f->cs,
-		  f->ss);
-	out_print(out, "RAX %016lx RBX %016lx RCX %016lx RDX %016lx\n", f->rax, f->rbx, f->rcx, f->rdx);
-	out_print(out, "RSI %016lx RDI %016lx RBP %016lx R8  %016lx\n", f->rsi, f->rdi, f->rbp, f->r8);
-	out_print(out, "R9  %016lx R10 %016lx R11 %016lx R12 %016lx\n", f->r9, f->r10, f->r11, f->r12);
+	out_print(out, "\nvlag: panic on pCPU %u: exception %lu, error code 0x%lx, CR2 %016lx\n",
+		  this_pcpu()->id, f->vector, f->error, read_cr2());
+	out_print(out, "RIP %016lx RSP %016lx RFLAGS %08lx CS %04lx SS %04lx\n", f->rip, f->rsp,
+		  f->rflags, f->cs, f->ss);
+	out_print(out, "RAX %016lx RBX %016lx RCX %016lx RDX %016lx\n", f->rax, f->rbx, f->rcx,
+		  f->rdx);
+	out_print(out, "RSI %016lx RDI %016lx RBP %016lx R8  %016lx\n", f->rsi, f->rdi, f->rbp,
+		  f->r8);
+	out_print(out, "R9  %016lx R10 %016lx R11 %016lx R12 %016lx\n", f->r9, f->r10, f->r11,
+		  f->r12);
 	out_print(out, "R13 %016lx R14 %016lx R15 %016lx\n", f->r13, f->r14, f->r15);
-	out_print(out, "CR0 %016lx CR3 %016lx CR4 %016lx EFER %04lx\n", read_cr0(), read_cr3(), read_cr4(),
-		  rdmsr(MSR_EFER));
+	out_print(out, "CR0 %016lx CR3 %016lx CR4 %016lx EFER %04lx\n", read_cr0(), read_cr3(),
+		  read_cr4(), rdmsr(MSR_EFER));
 	panic_end(out, f->rip, f->rbp);
 }
 

@@ -9,7 +9,8 @@
 struct pcpu *pcpus[MAX_PCPUS];
 u32 nr_pcpus;
 
-/* A stack of @size bytes below an unmapped page: running over it faults instead of spoiling memory. Returns its top. */
+/* A stack of @size bytes below an unmapped page: running over it faults instead of spoiling memory.
+ * Returns its top. */
 static u64 stack_alloc(u64 size)
 {
 	u64 base = (u64)page_alloc(size + PAGE_SIZE, PAGE_SIZE, PAGES_PCPU);

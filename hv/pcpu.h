@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One struct pcpu per physical CPU, reached through GS: this_pcpu(). Unless a field says otherwise only its own pCPU writes it.
+ * One struct pcpu per physical CPU, reached through GS: this_pcpu(). Unless a field says otherwise
+ * only its own pCPU writes it.
  */
 #ifndef VLAG_PCPU_H
 #define VLAG_PCPU_H
 
+#include "hv/config/config.h"
 #include "hv/lib/lock.h"
 #include "hv/lib/types.h"
 #include "hv/runq.h"
@@ -21,18 +23,23 @@ struct vcpu;
 
 struct pcpu {
 	struct pcpu *self; /* offset 0: this_pcpu() loads it from GS:0 */
-	u64 exit_rsp;	   /* offset 8: stack of the exit handlers, set by vmx_enter() (hv/vmx/entry.asm) */
+	u64 exit_rsp; /* offset 8: stack of the exit handlers, set by vmx_enter() (hv/vmx/entry.asm)
+		       */
 
 	u32 id;	     /* index into pcpus[], 0 is the boot CPU */
 	u32 apic_id; /* of the host LAPIC */
 	u32 state;   /* enum pcpu_state; the boot CPU reads it while starting this one */
-	bool idle;   /* sleeping in HLT, or about to: a waker must send an IPI. Written under runq.lock */
+	bool idle;   /* sleeping in HLT, or about to: a waker must send an IPI. Written under
+			runq.lock */
 
 	struct vcpu *loaded;  /* whose VMCS, FPU and MSRs are in this CPU, NULL at first */
 	struct vcpu *current; /* who runs, NULL when idle; written under runq.lock */
 
 	struct runq runq;
 	struct timer_queue timers;
+
+	void (*call_fn)(void *arg); /* what another pCPU asks this one to do; pcpu_call() */
+	void *call_arg;
 
 	u64 vmxon_pa;
 	u64 idle_ticks;	      /* TSC ticks spent in HLT */

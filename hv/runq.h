@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queue of runnable vCPUs of one pCPU: first in, first out. It stands where hv/sched's EEVDF queue goes, with the same
- * shape: queue, dequeue, pick, all under the queue's lock. Locks: run-queue locks nest by pCPU number; inside one, nothing.
+ * The queue of runnable vCPUs of one pCPU: first in, first out. It stands where hv/sched's EEVDF
+ * queue goes, with the same shape: queue, dequeue, pick, all under the queue's lock. Locks:
+ * run-queue locks nest by pCPU number; inside one, nothing.
  */
 #ifndef VLAG_RUNQ_H
 #define VLAG_RUNQ_H

@@ -61,7 +61,8 @@ void serial_poll(struct serial *s)
 
 void serial_drain(struct serial *s)
 {
-	/* Bounded by spins, not by the clock, which may not run yet: a UART takes 90 us for a byte. */
+	/* Bounded by spins, not by the clock, which may not run yet: a UART takes 90 us for a byte.
+	 */
 	for (u64 spins = 0; s->base && spins < 50000000; spins++) {
 		u8 lsr = inb(s->base + REG_LSR);
 

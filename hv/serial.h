@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The host's UARTs, polled: a ring of bytes to be sent, which serial_poll() feeds to the hardware FIFO as it empties, so that
- * nobody waits for the line. Locking is the caller's.
+ * The host's UARTs, polled: a ring of bytes to be sent, which serial_poll() feeds to the hardware
+ * FIFO as it empties, so that nobody waits for the line. Locking is the caller's.
  */
 #ifndef VLAG_SERIAL_H
 #define VLAG_SERIAL_H
@@ -16,7 +16,8 @@ struct serial {
 	u64 lost; /* bytes that did not fit */
 };
 
-/* Programs 115200 8N1 with FIFOs. Returns false (and leaves @s without a port) where no UART answers. */
+/* Programs 115200 8N1 with FIFOs. Returns false (and leaves @s without a port) where no UART
+ * answers. */
 bool serial_init(struct serial *s, u16 base, u8 *buf, u32 size);
 
 u32 serial_room(const struct serial *s);

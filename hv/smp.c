@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starting the other CPUs through INIT-SIPI-SIPI (SDM vol. 3, 9.4), one at a time so that they share one stack pointer. */
+/* Starting the other CPUs through INIT-SIPI-SIPI (SDM vol. 3, 9.4), one at a time so that they
+ * share one stack pointer. */
 #include "hv/smp.h"
 
 #include "hv/apic/lapic.h"
@@ -17,8 +18,8 @@ extern u64 trampoline_cr3, trampoline_entry, trampoline_stack;
 
 #define START_TIMEOUT_MS 1000
 
-static struct pcpu *starting;	/* whose turn it is */
-static u64 starting_stack;	/* its stack top: the trampoline loads it */
+static struct pcpu *starting; /* whose turn it is */
+static u64 starting_stack;    /* its stack top: the trampoline loads it */
 static u32 released;
 
 /* First C code of another CPU. */
@@ -93,7 +94,8 @@ void smp_start(const struct boot_info *info, u32 limit)
 			break;
 		p = pcpu_create(nr_pcpus, info->cpus[i].apic_id);
 		start_one(p, page);
-		/* A CPU that is late must not find its structure used by the next one: its slot is spent. */
+		/* A CPU that is late must not find its structure used by the next one: its slot is
+		 * spent. */
 		if (p->state == PCPU_ONLINE)
 			nr_pcpus++;
 		else if (p->state == PCPU_STARTING)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The timer queue of a pCPU: a tree ordered by expiry. Pure: nothing here reads a clock or arms hardware. */
+/* The timer queue of a pCPU: a tree ordered by expiry. Pure: nothing here reads a clock or arms
+ * hardware. */
 #include "hv/timer.h"
 
 static int timer_cmp(struct timer *a, struct timer *b)
@@ -9,7 +10,7 @@ static int timer_cmp(struct timer *a, struct timer *b)
 	return a < b ? -1 : a > b;
 }
 
-RB_GENERATE_STATIC(timer_tree, timer, node, timer_cmp)
+RB_GENERATE_INTERNAL(timer_tree, timer, node, timer_cmp, static __maybe_unused)
 
 void timer_queue_init(struct timer_queue *q)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Timers of a pCPU: things to do at a TSC value when no vCPU's own deadline does them (a halted vCPU's LAPIC timer, a VM's PIT
- * and RTC, the console). Times are host TSC ticks. A queue's lock may be taken from any pCPU; callbacks run on the queue's own
- * pCPU without the lock.
+ * Timers of a pCPU: things to do at a TSC value when no vCPU's own deadline does them (a halted
+ * vCPU's LAPIC timer, a VM's PIT and RTC, the console). Times are host TSC ticks. A queue's lock
+ * may be taken from any pCPU; callbacks run on the queue's own pCPU without the lock.
  */
 #ifndef VLAG_TIMER_H
 #define VLAG_TIMER_H
@@ -19,7 +19,8 @@ struct timer {
 	RB_ENTRY(timer) node;
 	u64 expires;
 	timer_fn fn;
-	struct timer_queue *queue; /* where it is queued, NULL if nowhere; written under that queue's lock */
+	struct timer_queue
+	    *queue; /* where it is queued, NULL if nowhere; written under that queue's lock */
 };
 
 RB_HEAD(timer_tree, timer);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What interrupts and exceptions of the hypervisor itself do. Those of guests are VM exits and never come here. */
+/* What interrupts and exceptions of the hypervisor itself do. Those of guests are VM exits and
+ * never come here. */
 #include "hv/traps.h"
 
 #include "hv/apic/lapic.h"
@@ -40,7 +41,8 @@ void trap(struct trap_frame *f)
 		return;
 	}
 	if (f->vector == VEC_NMI) {
-		panic_nmi(f); /* stops this CPU if another has panicked; otherwise the NMI was a guest's or nobody's */
+		panic_nmi(f); /* stops this CPU if another has panicked; otherwise the NMI was a
+				 guest's or nobody's */
 		return;
 	}
 	if (f->vector == VEC_GP &&

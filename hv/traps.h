@@ -6,7 +6,8 @@
 #include "hv/lib/types.h"
 #include "hv/x86/desc.h"
 
-/* Counts and acknowledges host interrupt @vector: from the IDT while idle, from the exit handler otherwise. */
+/* Counts and acknowledges host interrupt @vector: from the IDT while idle, from the exit handler
+ * otherwise. */
 void host_interrupt(u32 vector);
 
 void trap(struct trap_frame *f);

@@ -3,6 +3,7 @@
 #include "hv/tsc.h"
 
 #include "hv/lib/bug.h"
+#include "hv/lib/math.h"
 #include "hv/x86/cpu.h"
 
 #define PIT_HZ 1193182u
@@ -12,7 +13,8 @@
 #define PORT_B_GATE2 BIT(0)
 #define PORT_B_SPEAKER BIT(1)
 #define PORT_B_OUT2 BIT(5)
-#define PIT_CH2_MODE0 0xb0 /* channel 2, low then high byte, mode 0: output rises when the count is over */
+#define PIT_CH2_MODE0                                                                              \
+	0xb0 /* channel 2, low then high byte, mode 0: output rises when the count is over */
 #define CALIBRATE_MS 20
 #define SYNC_ROUNDS 64
 
@@ -47,8 +49,8 @@ void tsc_init(void)
 		best = min(best, measure_once());
 	hz = best * 1000 / CALIBRATE_MS;
 	BUG_ON(hz < 1000000);
-	ns_mult = (1000000000ull << 32) / hz;
-	tick_mult = (u64)(((u128)hz << 32) / 1000000000ull);
+	ns_mult = shl_div(1000000000, 32, hz);
+	tick_mult = shl_div(hz, 32, 1000000000);
 	boot = rdtsc();
 }
 
@@ -80,7 +82,8 @@ void tsc_delay_us(u32 us)
 		cpu_relax();
 }
 
-/* One word that both sides count up in turn; the primary's stamp is read between two of the secondary's. */
+/* One word that both sides count up in turn; the primary's stamp is read between two of the
+ * secondary's. */
 static u64 turn, stamp;
 
 void tsc_sync_prepare(void)
@@ -120,5 +123,6 @@ s64 tsc_sync_secondary(void)
 		}
 	}
 	/* Less than the trip itself cannot be told from none. */
-	return skew < 0 ? ((u64)-skew <= best_trip ? 0 : skew) : ((u64)skew <= best_trip ? 0 : skew);
+	return skew < 0 ? ((u64)-skew <= best_trip ? 0 : skew)
+			: ((u64)skew <= best_trip ? 0 : skew);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The host's clock: the TSC, whose rate is measured against a timer (CPUID's word is never taken for it) and which every CPU
- * compares with the boot CPU's when it starts.
+ * The host's clock: the TSC, whose rate is measured against a timer (CPUID's word is never taken
+ * for it) and which every CPU compares with the boot CPU's when it starts.
  */
 #ifndef VLAG_TSC_H
 #define VLAG_TSC_H
@@ -21,9 +21,9 @@ u64 tsc_to_ns(u64 ticks);
 void tsc_delay_us(u32 us);
 
 /*
- * The two sides of the comparison, called by the boot CPU and the CPU that it is starting. The primary returns false when the other
- * does not show up by @deadline. The secondary returns its TSC minus the primary's, in ticks, within the time that a cache line
- * takes to travel.
+ * The two sides of the comparison, called by the boot CPU and the CPU that it is starting. The
+ * primary returns false when the other does not show up by @deadline. The secondary returns its TSC
+ * minus the primary's, in ticks, within the time that a cache line takes to travel.
  */
 void tsc_sync_prepare(void); /* boot CPU, before it starts the other */
 bool tsc_sync_primary(u64 deadline);

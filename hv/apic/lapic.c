@@ -99,7 +99,8 @@ void lapic_init(void)
 static void send(u32 apic_id, u32 command)
 {
 	if (x2apic) {
-		/* A WRMSR to the x2APIC is not ordered after earlier stores (SDM vol. 3, 11.12.3). */
+		/* A WRMSR to the x2APIC is not ordered after earlier stores (SDM vol. 3, 11.12.3).
+		 */
 		__asm__ volatile("mfence; lfence" : : : "memory");
 		wrmsr(MSR_X2APIC + REG_ICR / 16, (u64)apic_id << 32 | command);
 		return;

@@ -50,11 +50,21 @@ typedef __int128 s128;
 
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
+#ifndef __packed
 #define __packed __attribute__((packed))
+#endif
+#ifndef __aligned
 #define __aligned(n) __attribute__((aligned(n)))
+#endif
+#ifndef __noreturn
 #define __noreturn __attribute__((noreturn))
+#endif
+#ifndef __printf
 #define __printf(fmt, args) __attribute__((format(printf, fmt, args)))
+#endif
+#ifndef __maybe_unused
 #define __maybe_unused __attribute__((unused))
+#endif
 
 /* One load or store of a word that another CPU may change: no tearing, no repetition, no ordering.
  */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A virtual CPU. "Owner" below is the pCPU that runs it or last ran it (v->pcpu); a field without a note is the owner's.
+ * A virtual CPU. "Owner" below is the pCPU that runs it or last ran it (v->pcpu); a field without a
+ *note is the owner's.
  *
  * States and who changes them, always under the owner's runq.lock:
  *
  *	OFF ---start---> QUEUED <---> RUNNING ---block---> HALTED ---wake---> QUEUED
  *	any of these ---stop---> OFF
  *
- * HALTED covers HLT and waiting for SIPI (lapic.wait_for_sipi). To block, the owner takes the lock, looks once more at
- * vcpu_wakeable() and only then says HALTED; a waker sets its bit first and takes the lock then: no wake-up is lost.
+ * HALTED covers HLT and waiting for SIPI (lapic.wait_for_sipi). To block, the owner takes the lock,
+ *looks once more at vcpu_wakeable() and only then says HALTED; a waker sets its bit first and takes
+ *the lock then: no wake-up is lost.
  */
 #ifndef VLAG_VM_VCPU_H
 #define VLAG_VM_VCPU_H
@@ -25,10 +27,12 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 
 enum vcpu_state { VCPU_OFF, VCPU_QUEUED, VCPU_RUNNING, VCPU_HALTED };
 
-/* Bits of vcpu.requests: things to look at before the next entry. Set by anyone, cleared by the owner. */
+/* Bits of vcpu.requests: things to look at before the next entry. Set by anyone, cleared by the
+ * owner. */
 enum {
-	REQ_EVENT = 1 << 0,   /* interrupts, NMI, INIT, SIPI: vcpu_deliver() */
-	REQ_TIMER = 1 << 1,   /* the LAPIC timer's deadline has passed, or moved before what is armed */
+	REQ_EVENT = 1 << 0, /* interrupts, NMI, INIT, SIPI: vcpu_deliver() */
+	REQ_TIMER =
+	    1 << 1, /* the LAPIC timer's deadline has passed, or moved before what is armed */
 	REQ_RESCHED = 1 << 2, /* back to the scheduler */
 	REQ_STOP = 1 << 3,    /* the VM is ending: never enter again */
 	REQ_FLUSH = 1 << 4,   /* TLB: this vCPU's translations are stale */
@@ -36,7 +40,8 @@ enum {
 
 #define LAST_EXITS 16
 
-/* MSRs that the CPU does not switch and guests reach without an exit: moved when a pCPU changes vCPU. */
+/* MSRs that the CPU does not switch and guests reach without an exit: moved when a pCPU changes
+ * vCPU. */
 #define SWITCHED_MSRS(X)                                                                           \
 	X(STAR)                                                                                    \
 	X(LSTAR)                                                                                   \
@@ -63,11 +68,11 @@ struct vcpu {
 	struct vm *vm; /* constant, as id, vmcs_pa, lapic.id */
 	u32 id;
 	bool launched;	/* VMRESUME, not VMLAUNCH */
+	bool fresh;	/* power-up state not written yet: done when its pCPU first loads it */
 	bool halted;	/* executed HLT and nothing has ended that yet */
 	bool halted_if; /* RFLAGS.IF at that HLT */
 	bool window;	/* interrupt-window exiting is on */
 	bool nmi_window;
-	bool long_mode_seen;
 	u32 tpr_threshold; /* as in the VMCS */
 	u32 proc_controls; /* as in the VMCS */
 	u64 armed_tsc;	   /* host TSC at which the preemption timer is to fire; see vcpu_arm() */
@@ -76,9 +81,10 @@ struct vcpu {
 	u64 tsc_adjust;	   /* IA32_TSC_ADJUST */
 
 	u32 state;	   /* enum vcpu_state; pcpu->runq.lock */
-	struct pcpu *pcpu; /* runq.lock of the old and the new one */
+	struct pcpu *pcpu; /* where it runs and waits; runq.lock of the old and the new one */
+	struct pcpu *pcpu_loaded; /* whose host state its VMCS holds, NULL at first */
 	struct vcpu *next, *prev; /* in the run queue; its lock */
-	struct timer timer; /* fires at the LAPIC deadline while HALTED or QUEUED */
+	struct timer timer;	  /* fires at the LAPIC deadline while HALTED or QUEUED */
 
 	struct vlapic lapic;
 	u8 *vapic_page; /* TPR lives here */
@@ -87,8 +93,8 @@ struct vcpu {
 	u64 xcr0;
 	u64 msrs[NR_SWITCHED_MSRS];
 	u64 dr[4], dr6;
-	u64 cr0_mask_shadow; /* guest's idea of the CR0 bits that we own */
-	u64 pat, misc_enable;
+	u64 cr2;
+	u64 misc_enable;
 	u64 system_time_msr, wall_clock_msr, steal_msr; /* as written by the guest */
 	u32 kvmclock_version;
 
@@ -116,7 +122,22 @@ struct vcpu *vcpu_create(struct vm *vm, u32 id);
 /* Makes @v's VMCS, FPU state and MSRs the ones in this pCPU. */
 void vcpu_load(struct vcpu *v);
 
-/* Takes whatever vCPU is loaded here out of the CPU into memory, so that another pCPU may load it. */
+/* The first state of @v after power-up or machine reset: everything that INIT leaves alone. The
+ * VMCS must be loaded. */
+void vcpu_power_up(struct vcpu *v);
+
+/* Interrupt-window and NMI-window exiting on or off. */
+void vcpu_set_window(struct vcpu *v, bool on);
+void vcpu_set_nmi_window(struct vcpu *v, bool on);
+
+/* After a change of the LAPIC's mode: which of its registers the CPU virtualizes. */
+void vcpu_update_apic_mode(struct vcpu *v);
+
+/* State components that guests may have (XCR0). */
+u64 xcr0_guest_mask(void);
+
+/* Takes whatever vCPU is loaded here out of the CPU into memory, so that another pCPU may load it.
+ */
 void vcpu_unload_current(void);
 
 /* Is there anything that ends HLT or the wait for SIPI? Owner, or with its runq.lock held. */
@@ -124,6 +145,9 @@ bool vcpu_wakeable(const struct vcpu *v, u64 now);
 
 /* Arms the preemption timer for the earliest of all that concerns @v. */
 void vcpu_arm(struct vcpu *v, u64 now);
+
+/* The LAPIC timer may have moved: arms for it if it now comes before what is armed. */
+void vcpu_timer_changed(struct vcpu *v);
 
 /* Architectural start states. The VMCS must be loaded. */
 struct cpu_boot_state;

@@ -25,7 +25,8 @@ u64 ept_create(void)
 static bool page_fits(int level, u64 gpa, u64 hpa, u64 size)
 {
 	u64 span = PAGE_SIZE << (9 * (level - 1));
-	bool possible = level == 1 || (level == 2 && vmx_caps.ept_2m) || (level == 3 && vmx_caps.ept_1g);
+	bool possible =
+	    level == 1 || (level == 2 && vmx_caps.ept_2m) || (level == 3 && vmx_caps.ept_1g);
 
 	return possible && IS_ALIGNED(gpa | hpa, span) && size >= span;
 }

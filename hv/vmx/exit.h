@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Exits and what their handlers share. A handler gets the vCPU whose VMCS is loaded, with interrupts off and no lock held, and
- * says whether to resume it at once or to go back to the scheduler. One small file for each family: exit_*.c.
+ * Exits and what their handlers share. A handler gets the vCPU whose VMCS is loaded, with
+ * interrupts off and no lock held, and says whether to resume it at once or to go back to the
+ * scheduler. One small file for each family: exit_*.c.
  */
 #ifndef VLAG_VMX_EXIT_H
 #define VLAG_VMX_EXIT_H
@@ -66,8 +67,9 @@ static inline enum exit_action fault_gp(struct vcpu *v)
 void reinject_vectoring(struct vcpu *v);
 
 /*
- * Looks at everything that waits for the vCPU (INIT, SIPI, NMI, PIC, LAPIC) and injects the first that can be, or arranges for an
- * exit when it can be. Clears REQ_EVENT first. Returns EXIT_LEAVE if the vCPU went to wait for SIPI.
+ * Looks at everything that waits for the vCPU (INIT, SIPI, NMI, PIC, LAPIC) and injects the first
+ * that can be, or arranges for an exit when it can be. Clears REQ_EVENT first. Returns EXIT_LEAVE
+ * if the vCPU went to wait for SIPI.
  */
 enum exit_action vcpu_deliver(struct vcpu *v);
 

@@ -201,7 +201,7 @@ int gpt_translate(const struct guest_mem *mem, const struct gpt_regs *regs, u64 
 {
 	const u64 ram = mem->slots[0].size;
 	const u8 *host = mem->slots[0].host;
-	u64 entry = regs->cr3, table, offset;
+	u64 entry = regs->cr3, table;
 	u64 present = PTE_P; /* in every level */
 
 /* Replaces .entry by the one below it; a table is page aligned, and so is the end of the slot. */
@@ -210,29 +210,31 @@ int gpt_translate(const struct guest_mem *mem, const struct gpt_regs *regs, u64 
 		table = entry & ~0xfffull;                                                         \
 		if (unlikely(table >= ram))                                                        \
 			goto slow;                                                                 \
-		entry = READ_ONCE(*(const u64 *)(host + table + (gla >> ((shift)-3) & 0xff8)));    \
+		entry = READ_ONCE(((const u64 *)(host + table))[gla >> (shift)&511]);              \
 		present &= entry;                                                                  \
 	} while (0)
+#define FOUND(size) ((entry & PTE_ADDR & ~((size)-1)) | (gla & ((size)-1)))
 
 	/* LMA implies that paging is on. */
 	if (unlikely(!(regs->efer & EFER_LMA) || regs->cr4 & CR4_LA57))
 		goto slow;
 	DESCEND(39);
 	DESCEND(30);
-	offset = GiB - 1;
-	if (!(entry & PTE_PS)) {
+	if (unlikely(entry & PTE_PS)) {
+		*gpa = FOUND(GiB);
+	} else {
 		DESCEND(21);
-		offset = 2 * MiB - 1;
-		if (!(entry & PTE_PS)) {
+		if (entry & PTE_PS) {
+			*gpa = FOUND(2 * MiB);
+		} else {
 			DESCEND(12);
-			offset = 4 * KiB - 1;
+			*gpa = FOUND(4 * KiB);
 		}
 	}
-	if (unlikely(!present))
-		goto slow;
-	*gpa = (entry & PTE_ADDR & ~offset) | (gla & offset);
-	return 0;
+	if (likely(present))
+		return 0;
 slow:
 	return translate_slow(mem, regs, gla, gpa);
+#undef FOUND
 #undef DESCEND
 }

@@ -54,17 +54,22 @@ enum {
 };
 
 struct insn {
-	u8 length;     /* bytes, 1..15 */
-	u8 op;	       /* enum insn_op */
-	u8 flags;      /* INSN_* */
-	u8 width;      /* of the memory operand: 1, 2, 4 or 8 bytes */
-	u8 reg;	       /* register operand, 0..15; 4 is RSP, which the owner must then provide */
-	u8 reg_shift;  /* 8 for AH, CH, DH, BH (reg is then 0..3), else 0 */
-	u8 reg_width;  /* bytes of the register operand; more than .width for MOVZX and MOVSX */
-	u8 segment;    /* of the source of MOVS and, elsewhere, of the operand: INSN_SEG_* */
+	union {
+		struct {
+			u8 length; /* bytes, 1..15 */
+			u8 flags;  /* INSN_* */
+			u8 op;	   /* enum insn_op */
+			u8 width;  /* of the memory operand: 1, 2, 4 or 8 bytes */
+			u8 reg; /* register operand, 0..15; 4 is RSP: the owner must provide it */
+			u8 reg_shift; /* 8 for AH, CH, DH, BH (reg is then 0..3), else 0 */
+			u8 reg_width; /* of the register operand; MOVZX, MOVSX: more than .width */
+			u8 segment;   /* INSN_SEG_*; for MOVS of the source */
+		};
+		u64 word; /* all of these at once, the first in the low byte */
+	};
+	s64 imm;       /* sign-extended; only with INSN_IMM */
 	u8 addr_width; /* 2, 4 or 8: string operations use that much of rSI, rDI and rCX */
-	bool rep;      /* string operation with REP (or REPNE) */
-	s64 imm;       /* sign-extended */
+	bool rep;      /* REP or REPNE; means something for string operations only */
 };
 
 /* The SDM's numbers. The destination of STOS and MOVS is always ES. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The one table of VM exits (SDM vol. 3, appendix C): number, name, handler. Adding one is one line. */
+/* The one table of VM exits (SDM vol. 3, appendix C): number, name, handler. Adding one is one
+ * line. */
 #ifndef VLAG_VMX_REASONS_H
 #define VLAG_VMX_REASONS_H
 
@@ -51,7 +52,7 @@ enum exit_reason {
 #define X(number, name, handler) EXIT_##name = number,
 	EXIT_REASONS(X)
 #undef X
-	NR_EXIT_REASONS = 64
+	    NR_EXIT_REASONS = 64
 };
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * VMCS fields (SDM vol. 3, appendix B) and their accessors. The width is part of each field's name and of the accessor that
- * takes it, so that a mismatch does not compile. All act on this pCPU's current VMCS.
+ * VMCS fields (SDM vol. 3, appendix B) and their accessors. The width is part of each field's name
+ * and of the accessor that takes it, so that a mismatch does not compile. All act on this pCPU's
+ * current VMCS.
  */
 #ifndef VLAG_VMX_VMCS_H
 #define VLAG_VMX_VMCS_H

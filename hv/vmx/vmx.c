@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks the CPU's VMX capabilities (SDM vol. 3, appendix A), computes the control words from them, and goes into VMX operation. */
+/* Checks the CPU's VMX capabilities (SDM vol. 3, appendix A), computes the control words from them,
+ * and goes into VMX operation. */
 #include "hv/vmx/vmx.h"
 
 #include "hv/console.h"
@@ -30,14 +31,10 @@ static const struct wish pin_wishes[] = {
 };
 
 static const struct wish proc_wishes[] = {
-    {PROC_TSC_OFFSET, true, "TSC offsetting"},
-    {PROC_HLT_EXIT, true, "HLT exiting"},
-    {PROC_MWAIT_EXIT, true, "MWAIT exiting"},
-    {PROC_RDPMC_EXIT, true, "RDPMC exiting"},
-    {PROC_IO_EXIT, true, "unconditional I/O exiting"},
-    {PROC_MSR_BITMAP, true, "MSR bitmaps"},
-    {PROC_MONITOR_EXIT, true, "MONITOR exiting"},
-    {PROC_SECONDARY, true, "secondary controls"},
+    {PROC_TSC_OFFSET, true, "TSC offsetting"},	       {PROC_HLT_EXIT, true, "HLT exiting"},
+    {PROC_MWAIT_EXIT, true, "MWAIT exiting"},	       {PROC_RDPMC_EXIT, true, "RDPMC exiting"},
+    {PROC_IO_EXIT, true, "unconditional I/O exiting"}, {PROC_MSR_BITMAP, true, "MSR bitmaps"},
+    {PROC_MONITOR_EXIT, true, "MONITOR exiting"},      {PROC_SECONDARY, true, "secondary controls"},
     {PROC_TPR_SHADOW, true, "the TPR shadow"},
 };
 
@@ -51,6 +48,7 @@ static const struct wish proc2_wishes[] = {
 };
 
 static const struct wish exit_wishes[] = {
+    {EXIT_SAVE_DEBUG, true, "saving debug controls"},
     {EXIT_HOST_64, true, "64-bit host"},
     {EXIT_ACK_INTERRUPT, true, "acknowledge interrupt on exit"},
     {EXIT_SAVE_EFER, true, "saving IA32_EFER"},
@@ -61,13 +59,15 @@ static const struct wish exit_wishes[] = {
 };
 
 static const struct wish entry_wishes[] = {
+    {ENTRY_LOAD_DEBUG, true, "loading debug controls"},
     {ENTRY_LOAD_EFER, true, "loading the guest's IA32_EFER"},
     {ENTRY_LOAD_PAT, true, "loading the guest's IA32_PAT"},
 };
 
 /*
- * The control word for capability MSR @msr: bits that must be 1, and all @wishes that may be 1. In the TRUE MSRs the default-1 bits
- * that may be 0 (such as CR3 exiting) are reported as such and stay 0.
+ * The control word for capability MSR @msr: bits that must be 1, and all @wishes that may be 1. In
+ * the TRUE MSRs the default-1 bits that may be 0 (such as CR3 exiting) are reported as such and
+ * stay 0.
  */
 static u32 controls(u32 msr, const struct wish *wishes, u32 n)
 {
@@ -78,9 +78,11 @@ static u32 controls(u32 msr, const struct wish *wishes, u32 n)
 		if (may & wishes[i].bit)
 			word |= wishes[i].bit;
 		else if (wishes[i].required)
-			hv_fatal("this CPU cannot run vlag: VMX lacks %s; a CPU with EPT and unrestricted guest "
-				 "(Intel Westmere or newer) is needed, and nested VMX must offer them",
-				 wishes[i].name);
+			hv_fatal(
+			    "this CPU cannot run vlag: VMX lacks %s; a CPU with EPT and "
+			    "unrestricted guest "
+			    "(Intel Westmere or newer) is needed, and nested VMX must offer them",
+			    wishes[i].name);
 		else
 			hv_info("VMX lacks %s: going on without", wishes[i].name);
 	}
@@ -91,7 +93,8 @@ static void check_ept(u64 cap)
 {
 	if (!(cap & BIT(6)) || !(cap & BIT(14)))
 		hv_fatal("this CPU cannot run vlag: EPT without 4-level walks or write-back tables "
-			 "(IA32_VMX_EPT_VPID_CAP is 0x%lx)", cap);
+			 "(IA32_VMX_EPT_VPID_CAP is 0x%lx)",
+			 cap);
 	vmx_caps.ept_2m = cap & BIT(16);
 	vmx_caps.ept_1g = cap & BIT(17);
 	vmx_caps.ept_ad = cap & BIT(21);
@@ -103,7 +106,9 @@ static void check_feature_control(void)
 
 	if ((fc & FEATURE_CONTROL_LOCKED) && !(fc & FEATURE_CONTROL_VMXON))
 		hv_fatal("VMX is locked off by the firmware (IA32_FEATURE_CONTROL is 0x%lx): "
-			 "enable \"Intel Virtualization Technology\" in the firmware setup and power-cycle", fc);
+			 "enable \"Intel Virtualization Technology\" in the firmware setup and "
+			 "power-cycle",
+			 fc);
 }
 
 void vmx_check(void)
@@ -113,21 +118,27 @@ void vmx_check(void)
 	u64 basic, misc;
 
 	if (!(cpuid(1, 0).ecx & BIT(5)))
-		hv_fatal("this CPU has no VMX: run vlag on an Intel CPU with VT-x, under QEMU with -cpu host,+vmx on a "
-			 "KVM host with kvm_intel.nested=1, or under Bochs (tools/vlag run --platform bochs)");
+		hv_fatal("this CPU has no VMX: run vlag on an Intel CPU with VT-x, under QEMU with "
+			 "-cpu host,+vmx on a "
+			 "KVM host with kvm_intel.nested=1, or under Bochs (tools/vlag run "
+			 "--platform bochs)");
 	check_feature_control();
 	basic = rdmsr(MSR_VMX_BASIC);
 	misc = rdmsr(MSR_VMX_MISC);
 	true_msrs = basic & BASIC_TRUE_CONTROLS;
 	c->revision = basic & 0x7fffffff;
-	c->pin = controls(true_msrs ? MSR_VMX_TRUE_PINBASED : MSR_VMX_PINBASED, pin_wishes, ARRAY_SIZE(pin_wishes));
+	c->pin = controls(true_msrs ? MSR_VMX_TRUE_PINBASED : MSR_VMX_PINBASED, pin_wishes,
+			  ARRAY_SIZE(pin_wishes));
 	c->proc = controls(true_msrs ? MSR_VMX_TRUE_PROCBASED : MSR_VMX_PROCBASED, proc_wishes,
 			   ARRAY_SIZE(proc_wishes));
 	c->proc2 = controls(MSR_VMX_PROCBASED2, proc2_wishes, ARRAY_SIZE(proc2_wishes));
-	c->exit = controls(true_msrs ? MSR_VMX_TRUE_EXIT : MSR_VMX_EXIT, exit_wishes, ARRAY_SIZE(exit_wishes));
-	c->entry = controls(true_msrs ? MSR_VMX_TRUE_ENTRY : MSR_VMX_ENTRY, entry_wishes, ARRAY_SIZE(entry_wishes));
+	c->exit = controls(true_msrs ? MSR_VMX_TRUE_EXIT : MSR_VMX_EXIT, exit_wishes,
+			   ARRAY_SIZE(exit_wishes));
+	c->entry = controls(true_msrs ? MSR_VMX_TRUE_ENTRY : MSR_VMX_ENTRY, entry_wishes,
+			    ARRAY_SIZE(entry_wishes));
 	if (c->proc & (PROC_CR3_LOAD_EXIT | PROC_CR3_STORE_EXIT))
-		hv_fatal("this CPU cannot run vlag: VMX forces exits on CR3 accesses (no TRUE control MSRs)");
+		hv_fatal("this CPU cannot run vlag: VMX forces exits on CR3 accesses (no TRUE "
+			 "control MSRs)");
 	check_ept(rdmsr(MSR_VMX_EPT_VPID_CAP));
 
 	c->cr0_fixed0 = rdmsr(MSR_VMX_CR0_FIXED0);
@@ -167,7 +178,8 @@ bool vmx_enable(void)
 	else if (!(fc & FEATURE_CONTROL_VMXON))
 		return false;
 	write_cr0((read_cr0() | vmx_caps.cr0_fixed0) & vmx_caps.cr0_fixed1);
-	write_cr4((read_cr4() | CR4_VMXE | CR4_OSXSAVE | CR4_OSFXSR | CR4_OSXMMEXCPT | vmx_caps.cr4_fixed0) &
+	write_cr4((read_cr4() | CR4_VMXE | CR4_OSXSAVE | CR4_OSFXSR | CR4_OSXMMEXCPT |
+		   vmx_caps.cr4_fixed0) &
 		  vmx_caps.cr4_fixed1);
 	this_pcpu()->vmxon_pa = vmcs_alloc();
 	__asm__ volatile("vmxon %1" : "=@ccbe"(fail) : "m"(this_pcpu()->vmxon_pa) : "memory");

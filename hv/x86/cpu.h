@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The instructions of x86 that C does not know, one inline function each, and the architectural numbers that go with them. */
+/* The instructions of x86 that C does not know, one inline function each, and the architectural
+ * numbers that go with them. */
 #ifndef VLAG_X86_CPU_H
 #define VLAG_X86_CPU_H
 
 #include "hv/lib/types.h"
 
-#define PAGE_SIZE 4096ull
+#define PAGE_SIZE 4096ul
 #define PAGE_SIZE_2M (2 * MiB)
 #define PAGE_SIZE_1G GiB
 
@@ -143,7 +144,8 @@ static inline void wrmsr(u32 msr, u64 value)
 	__asm__ volatile("wrmsr" : : "c"(msr), "a"((u32)value), "d"((u32)(value >> 32)) : "memory");
 }
 
-/* The time stamp counter. Not ordered against loads and stores around it: fine for timers and statistics. */
+/* The time stamp counter. Not ordered against loads and stores around it: fine for timers and
+ * statistics. */
 static inline u64 rdtsc(void)
 {
 	u32 lo, hi;
@@ -227,13 +229,14 @@ static inline void cli(void)
 	__asm__ volatile("cli" : : : "memory");
 }
 
-/* Waits for an interrupt; called and returns with interrupts off. STI's shadow closes the gap before HLT. */
+/* Waits for an interrupt; called and returns with interrupts off. STI's shadow closes the gap
+ * before HLT. */
 static inline void sti_hlt_cli(void)
 {
 	__asm__ volatile("sti; hlt; cli" : : : "memory");
 }
 
-static inline void hlt_forever(void)
+__noreturn static inline void hlt_forever(void)
 {
 	for (;;)
 		__asm__ volatile("cli; hlt");

@@ -43,7 +43,10 @@ static void build_idt(void)
 		idt[v] = (struct idt_gate){
 		    .offset0 = at,
 		    .selector = SEL_CODE,
-		    .ist = v == VEC_NMI ? IST_NMI : v == VEC_MC ? IST_MC : v == VEC_DF ? IST_DF : 0,
+		    .ist = v == VEC_NMI	 ? IST_NMI
+			   : v == VEC_MC ? IST_MC
+			   : v == VEC_DF ? IST_DF
+					 : 0,
 		    .type = 0x8e,
 		    .offset1 = at >> 16,
 		    .offset2 = at >> 32,

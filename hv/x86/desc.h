@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Segment, interrupt and task tables of a pCPU, and the trap frame that the stubs in traps.asm leave. */
+/* Segment, interrupt and task tables of a pCPU, and the trap frame that the stubs in traps.asm
+ * leave. */
 #ifndef VLAG_X86_DESC_H
 #define VLAG_X86_DESC_H
 

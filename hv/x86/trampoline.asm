@@ -4,13 +4,15 @@
 default rel
 section .text
 
-extern hv_main, boot_stack_top
+extern hv_main, boot_stack
+BOOT_STACK_SIZE equ 16 * 1024
+
 global hv_entry
 bits 64
 hv_entry:			; boot_info in rdi, the loader's stack and page tables, interrupts off
 	cli
 	cld
-	lea rsp, [boot_stack_top]
+	lea rsp, [boot_stack + BOOT_STACK_SIZE]
 	xor ebp, ebp
 	call hv_main
 	ud2

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The hypervisor's side of the guest APIC models (vapic_edge.h): waking vCPUs, and the locks around
+ * IOAPIC and map. */
+#include "hv/apic/vapic_edge.h"
+
+#include "hv/vm/run.h"
+#include "hv/vm/vcpu.h"
+
+static struct vcpu *vcpu_of(struct vlapic *l)
+{
+	return container_of(l, struct vcpu, lapic);
+}
+
+void vapic_kick(struct vlapic *target)
+{
+	struct vcpu *v = vcpu_of(target);
+
+	vcpu_request(v, REQ_EVENT);
+	vcpu_kick(v);
+}
+
+void vapic_broadcast_eoi(struct vlapic *from, u8 vector)
+{
+	struct vm *vm = vcpu_of(from)->vm;
+
+	spin_lock(&vm->lock);
+	vioapic_eoi(&vm->ioapic, vector);
+	spin_unlock(&vm->lock);
+}
+
+void vapic_map_changed(struct vlapic *lapic)
+{
+	struct vm *vm = vcpu_of(lapic)->vm;
+
+	spin_lock(&vm->map_lock);
+	apic_map_update(&vm->apic_map);
+	spin_unlock(&vm->map_lock);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The glue between port accesses and the device models: dispatch by port, the VM's lock, time,
+ * interrupt lines. What a device does is in its own file.
+ */
+#include "hv/dev/ioport.h"
+
+#include "hv/console.h"
+#include "hv/dev/ports.h"
+#include "hv/lib/bits.h"
+#include "hv/pcpu.h"
+#include "hv/tsc.h"
+#include "hv/vm/vcpu.h"
+#include "hv/vmx/exit.h"
+
+#define GSI_PIT 2 /* IRQ 0 is on IOAPIC pin 2: the MADT says so */
+
+struct port_range {
+	u16 first, last;
+	bool bytes;   /* wider accesses are split, as on the ISA bus */
+	bool updates; /* an access may change lines, events or timers */
+	u32 (*read)(struct vm *vm, u16 port, u32 size);
+	void (*write)(struct vm *vm, u16 port, u32 size, u32 value);
+};
+
+#define DEVICE(name)                                                                               \
+	static u32 name##_port_read(struct vm *vm, u16 port, u32 size)                             \
+	{                                                                                          \
+		return name##_read(&vm->name, port, size, vm_now_ns(vm));                          \
+	}                                                                                          \
+	static void name##_port_write(struct vm *vm, u16 port, u32 size, u32 value)                \
+	{                                                                                          \
+		name##_write(&vm->name, port, size, value, vm_now_ns(vm));                         \
+	}
+DEVICE(uart)
+DEVICE(pit)
+DEVICE(rtc)
+DEVICE(acpipm)
+DEVICE(kbc)
+#undef DEVICE
+
+static u32 pic_port_read(struct vm *vm, u16 port, u32 size)
+{
+	return vpic_read(&vm->pic, port);
+}
+
+static void pic_port_write(struct vm *vm, u16 port, u32 size, u32 value)
+{
+	vpic_write(&vm->pic, port, value);
+}
+
+/* PCI configuration mechanism 1 over an empty bus, and ports that are written for delay or
+ * progress. */
+static u32 ones_read(struct vm *vm, u16 port, u32 size)
+{
+	return UINT32_MAX;
+}
+
+static void swallow_write(struct vm *vm, u16 port, u32 size, u32 value)
+{
+}
+
+static const struct port_range ranges[] = {
+    {0, 0, false, false, NULL, NULL}, /* index 0: nobody */
+    {PORT_COM1, PORT_COM1 + 7, true, true, uart_port_read, uart_port_write},
+    {PORT_PIC1, PORT_PIC1 + 1, true, true, pic_port_read, pic_port_write},
+    {PORT_PIC2, PORT_PIC2 + 1, true, true, pic_port_read, pic_port_write},
+    {PORT_ELCR, PORT_ELCR + 1, true, true, pic_port_read, pic_port_write},
+    {PORT_PIT, PORT_PIT + 3, true, true, pit_port_read, pit_port_write},
+    {PORT_NMI_SC, PORT_NMI_SC, true, true, pit_port_read, pit_port_write},
+    {PORT_KBC_DATA, PORT_KBC_DATA, true, true, kbc_port_read, kbc_port_write},
+    {PORT_KBC_CMD, PORT_KBC_CMD, true, true, kbc_port_read, kbc_port_write},
+    {PORT_FAST_A20, PORT_FAST_A20, true, true, kbc_port_read, kbc_port_write},
+    {PORT_RTC_INDEX, PORT_RTC_DATA, true, true, rtc_port_read, rtc_port_write},
+    {PORT_PM1A_EVT, PORT_PM_TMR + 3, false, true, acpipm_port_read, acpipm_port_write},
+    {PORT_RESET, PORT_RESET, true, true, acpipm_port_read, acpipm_port_write},
+    {PORT_PCI_ADDRESS, PORT_PCI_ADDRESS, false, false, ones_read, swallow_write},
+    {PORT_PCI_ADDRESS + 2, PORT_PCI_DATA + 3, false, false, ones_read, swallow_write},
+    {PORT_POST, PORT_POST, false, false, ones_read, swallow_write},
+    {PORT_DELAY, PORT_DELAY, false, false, ones_read, swallow_write},
+};
+
+static u8 range_of_port[65536];
+
+void ioport_init(void)
+{
+	for (u32 i = 1; i < ARRAY_SIZE(ranges); i++) {
+		for (u32 port = ranges[i].first; port <= ranges[i].last; port++)
+			range_of_port[port] = i;
+	}
+}
+
+/* --- lines and timers --- */
+
+enum { LINE_PIT, LINE_UART, LINE_RTC, LINE_KBC, LINE_SCI, NR_LINES };
+
+static const struct {
+	u8 irq, gsi;
+} line_at[NR_LINES] = {
+    [LINE_PIT] = {IRQ_PIT, GSI_PIT}, [LINE_UART] = {IRQ_COM1, IRQ_COM1},
+    [LINE_RTC] = {IRQ_RTC, IRQ_RTC}, [LINE_KBC] = {IRQ_KBC, IRQ_KBC},
+    [LINE_SCI] = {IRQ_SCI, IRQ_SCI},
+};
+
+static void set_line(struct vm *vm, u32 line, bool level)
+{
+	if ((vm->lines >> line & 1) == level)
+		return;
+	vm->lines ^= 1 << line;
+	vioapic_set_irq(&vm->ioapic, line_at[line].gsi, level);
+	vpic_set_irq(&vm->pic, line_at[line].irq, level);
+}
+
+static u64 next_event_ns(struct vm *vm, u64 now)
+{
+	u64 at = min(pit_next_event(&vm->pit, now), rtc_next_event(&vm->rtc, now));
+
+	at = min(at, acpipm_next_event(&vm->acpipm, now));
+	return min(at, uart_next_event(&vm->uart, now));
+}
+
+static void set_device_timer(struct vm *vm, u64 now)
+{
+	u64 at = next_event_ns(vm, now);
+
+	if (at == vm->dev_timer_ns)
+		return;
+	vm->dev_timer_ns = at;
+	if (at == UINT64_MAX) {
+		timer_cancel(&vm->dev_timer);
+		return;
+	}
+	/* One tick late rather than early: the model must find the event due. */
+	timer_set(&vm->vcpus[0]->pcpu->timers, &vm->dev_timer, vm->tsc_base + tsc_from_ns(at) + 2);
+}
+
+void devices_update(struct vm *vm)
+{
+	u64 now = vm_now_ns(vm);
+
+	set_line(vm, LINE_PIT, vm->pit.irq);
+	set_line(vm, LINE_UART, vm->uart.irq);
+	set_line(vm, LINE_RTC, vm->rtc.irq);
+	set_line(vm, LINE_KBC, vm->kbc.irq);
+	set_line(vm, LINE_SCI, vm->acpipm.irq);
+	set_device_timer(vm, now);
+	if (vm->acpipm.poweroff)
+		vm_stop(vm, VM_END_POWEROFF, 0, NULL);
+	if (vm->acpipm.reset || vm->kbc.reset)
+		vm_stop(vm, VM_END_RESET, 0, NULL);
+}
+
+static void device_timer_fired(struct timer *t, u64 now_tsc)
+{
+	struct vm *vm = container_of(t, struct vm, dev_timer);
+	u64 now;
+
+	spin_lock(&vm->lock);
+	now = vm_now_ns(vm);
+	vm->dev_timer_ns = UINT64_MAX;
+	if (pit_next_event(&vm->pit, now) <= now && pit_run(&vm->pit, now)) {
+		set_line(vm, LINE_PIT, false); /* an edge, whatever OUT is now */
+		set_line(vm, LINE_PIT, true);
+	}
+	if (rtc_next_event(&vm->rtc, now) <= now)
+		rtc_run(&vm->rtc, now);
+	if (acpipm_next_event(&vm->acpipm, now) <= now)
+		acpipm_run(&vm->acpipm, now);
+	if (uart_next_event(&vm->uart, now) <= now)
+		uart_run(&vm->uart, now);
+	devices_update(vm);
+	spin_unlock(&vm->lock);
+}
+
+void devices_reset(struct vm *vm)
+{
+	vm->lines = 0;
+	vm->dev_timer_ns = UINT64_MAX;
+	timer_cancel(&vm->dev_timer);
+	vm->dev_timer.fn = device_timer_fired;
+	uart_init(&vm->uart, &vm->uart_ring);
+	pit_init(&vm->pit);
+	rtc_init(&vm->rtc, vm->epoch_ns / 1000000000, vm->mem.slots[0].size,
+		 vm->mem.nr_slots > 1 ? vm->mem.slots[1].size : 0);
+	acpipm_init(&vm->acpipm, 0);
+	kbc_init(&vm->kbc);
+	vpic_reset(&vm->pic);
+	vioapic_reset(&vm->ioapic);
+}
+
+/* --- accesses --- */
+
+static u32 ones(u32 size)
+{
+	return size == 4 ? UINT32_MAX : (1u << 8 * size) - 1;
+}
+
+static void unknown_port(struct vcpu *v, const char *what, u16 port, u32 size)
+{
+	COUNT(v, cnt_unknown_port);
+	if (bit_test_and_set(v->vm->seen_ports, port))
+		return;
+	hv_info("vm %s: %u-byte %s port 0x%x, where no device is: reads ones, writes are dropped "
+		"(shown once)",
+		v->vm->name, size, what, port);
+}
+
+u32 ioport_read(struct vcpu *v, u16 port, u32 size)
+{
+	const struct port_range *r = &ranges[range_of_port[port]];
+	struct vm *vm = v->vm;
+	u32 value = 0;
+
+	if (unlikely(!r->read)) {
+		unknown_port(v, "read of", port, size);
+		return ones(size);
+	}
+	if (unlikely(r->bytes && size > 1)) {
+		for (u32 i = 0; i < size; i++)
+			value |= ioport_read(v, port + i, 1) << 8 * i;
+		return value;
+	}
+	spin_lock(&vm->lock);
+	value = r->read(vm, port, size);
+	if (r->updates)
+		devices_update(vm);
+	spin_unlock(&vm->lock);
+	return value & ones(size);
+}
+
+static bool debug_exit(struct vm *vm, u16 port, u32 value)
+{
+	if (!vm->cfg->debug_exit || port != vm->cfg->debug_exit)
+		return false;
+	vm_stop(vm, VM_END_DEBUG_EXIT, value, NULL);
+	return true;
+}
+
+void ioport_write(struct vcpu *v, u16 port, u32 size, u32 value)
+{
+	const struct port_range *r = &ranges[range_of_port[port]];
+	struct vm *vm = v->vm;
+
+	if (unlikely(!r->write)) {
+		if (!debug_exit(vm, port, value))
+			unknown_port(v, "write to", port, size);
+		return;
+	}
+	if (unlikely(r->bytes && size > 1)) {
+		for (u32 i = 0; i < size; i++)
+			ioport_write(v, port + i, 1, value >> 8 * i & 0xff);
+		return;
+	}
+	spin_lock(&vm->lock);
+	r->write(vm, port, size, value);
+	if (r->updates)
+		devices_update(vm);
+	spin_unlock(&vm->lock);
+}

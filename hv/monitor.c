@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The monitor's commands: one table. What the numbers mean is said where they are counted
+ * (hv/counters.h, hv/vmx/reasons.h). */
+#include "hv/monitor.h"
+
+#include "hv/apic/lapic.h"
+#include "hv/image.h"
+#include "hv/lib/string.h"
+#include "hv/page.h"
+#include "hv/panic.h"
+#include "hv/paging.h"
+#include "hv/pcpu.h"
+#include "hv/stats.h"
+#include "hv/tsc.h"
+#include "hv/vm/load.h"
+#include "hv/vm/run.h"
+#include "hv/vm/vcpu.h"
+#include "hv/vmx/vmx.h"
+
+#define MAX_WORDS 8
+
+struct command {
+	const char *name, *args, *help;
+	const char *(*run)(struct out *out, char **word, u32 n); /* word[0] is the name */
+};
+
+static const struct command commands[];
+static const u32 nr_commands;
+
+static const char *cmd_help(struct out *out, char **word, u32 n)
+{
+	for (u32 i = 0; i < nr_commands; i++)
+		out_print(out, "%-8s %-34s %s\n", commands[i].name, commands[i].args,
+			  commands[i].help);
+	return NULL;
+}
+
+static struct vm *find_vm(const char *name)
+{
+	for (u32 i = 0; i < nr_vms; i++) {
+		if (!strcmp(vms[i]->name, name))
+			return vms[i];
+	}
+	return NULL;
+}
+
+static const char *list_vms(struct out *out)
+{
+	out_print(out, "id name             state      vcpus  memory  loaded\n");
+	for (u32 i = 0; i < nr_vms; i++) {
+		const struct vm *vm = vms[i];
+
+		out_print(out, "%2u %-16s %-10s %5u %4llu MiB  %s\n", vm->id, vm->name,
+			  vm_state_text(vm), vm->nr_vcpus, vm->cfg->memory / MiB,
+			  vm->boot_state ? vm->boot_state->what : "-");
+	}
+	return NULL;
+}
+
+static const char *cmd_vm(struct out *out, char **word, u32 n)
+{
+	struct vm *vm;
+
+	if (n == 1)
+		return list_vms(out);
+	if (n != 3)
+		return "usage: vm, or vm start|stop|reset NAME";
+	vm = find_vm(word[2]);
+	if (!vm)
+		return "there is no VM of that name; vm lists them";
+	if (!strcmp(word[1], "start")) {
+		if (vm->state == VM_BAD)
+			return "its configuration is bad: see the console's messages";
+		if (vm->state != VM_STOPPED)
+			return "it is not stopped";
+		return vm_start(vm) ? "it cannot be started: see the console's messages" : NULL;
+	}
+	if (strcmp(word[1], "stop") && strcmp(word[1], "reset"))
+		return "usage: vm, or vm start|stop|reset NAME";
+	if (vm->state != VM_RUNNING)
+		return "it is not running";
+	vm_stop(vm, word[1][0] == 's' ? VM_END_STOPPED : VM_END_RESET, 0, NULL);
+	return NULL;
+}
+
+static const char *vcpu_state_text(const struct vcpu *v)
+{
+	static const char *const text[] = {"off", "queued", "running", "halted"};
+
+	return v->state == VCPU_HALTED && v->lapic.wait_for_sipi ? "wait-sipi" : text[v->state];
+}
+
+static const char *cmd_vcpu(struct out *out, char **word, u32 n)
+{
+	out_print(out, "vm/vcpu              pcpu state      apic    run ms   wait ms      exits   "
+		       "switches\n");
+	for (u32 i = 0; i < nr_vms; i++) {
+		for (u32 k = 0; k < vms[i]->nr_vcpus; k++) {
+			const struct vcpu *v = vms[i]->vcpus[k];
+
+			out_print(out, "%14s/%-5u %4u %-10s %4u %9lu %9lu %10lu %10lu\n",
+				  vms[i]->name, k, v->pcpu->id, vcpu_state_text(v), v->lapic.id,
+				  tsc_to_ns(v->run_ticks) / 1000000,
+				  tsc_to_ns(v->wait_ticks) / 1000000, v->nr_exits, v->nr_switches);
+		}
+	}
+	return NULL;
+}
+
+static const char *cmd_pcpu(struct out *out, char **word, u32 n)
+{
+	out_print(out, "TSC %lu Hz, host APIC %s\n", tsc_hz(),
+		  lapic_is_x2apic() ? "x2APIC" : "xAPIC");
+	out_print(out, "pcpu apic state        skew    idle ms   switches      kicks  current\n");
+	for (u32 i = 0; i < nr_pcpus; i++) {
+		const struct pcpu *p = pcpus[i];
+		const struct vcpu *v = READ_ONCE(p->current);
+
+		out_print(out, "%4u %4u VMX on   %8ld %10lu %10lu %10lu  %s%s", i, p->apic_id,
+			  p->tsc_skew, tsc_to_ns(p->idle_ticks) / 1000000, p->nr_switches,
+			  p->nr_kicks, v ? v->vm->name : "idle", v ? "/" : "\n");
+		if (v)
+			out_print(out, "%u\n", v->id);
+	}
+	return NULL;
+}
+
+static const char *cmd_stats(struct out *out, char **word, u32 n)
+{
+	if (n == 1 || (n == 2 && !strcmp(word[1], "table"))) {
+		stats_table(out);
+		return NULL;
+	}
+	if (n == 2 && !strcmp(word[1], "json")) {
+		stats_json(out);
+		return NULL;
+	}
+	return "usage: stats [table|json]";
+}
+
+struct dump_args {
+	struct vcpu *v;
+	struct out *out;
+};
+
+/* On the vCPU's pCPU: its VMCS may be active only there. */
+static void dump_there(void *arg)
+{
+	struct dump_args *a = arg;
+	struct pcpu *p = this_pcpu();
+
+	vmcs_load(a->v->vmcs_pa);
+	vcpu_dump(a->v, a->out);
+	if (p->loaded)
+		vmcs_load(p->loaded->vmcs_pa);
+}
+
+static bool parse_u32(const char *s, u32 *value)
+{
+	*value = 0;
+	if (!*s)
+		return false;
+	for (; *s; s++) {
+		if (*s < '0' || *s > '9' || *value > 100000)
+			return false;
+		*value = *value * 10 + *s - '0';
+	}
+	return true;
+}
+
+static const char *cmd_dump(struct out *out, char **word, u32 n)
+{
+	struct dump_args a = {.out = out};
+	struct vm *vm;
+	u32 id;
+
+	if (n != 4 || strcmp(word[1], "vcpu") || !parse_u32(word[3], &id))
+		return "usage: dump vcpu VM NUMBER";
+	vm = find_vm(word[2]);
+	if (!vm)
+		return "there is no VM of that name; vm lists them";
+	if (id >= vm->nr_vcpus)
+		return "it has no vCPU of that number; vcpu lists them";
+	a.v = vm->vcpus[id];
+	if (!a.v->pcpu_loaded)
+		return "it has never run";
+	pcpu_call(a.v->pcpu, dump_there, &a);
+	return NULL;
+}
+
+static const char *cmd_memory(struct out *out, char **word, u32 n)
+{
+	u64 largest, left = page_pool_free(&pages, &largest);
+
+	for (u32 i = 0; i < NR_PAGE_USES; i++)
+		out_print(out, "%-12s %10llu KiB\n", page_use_text(i), pages.used[i] / KiB);
+	out_print(out, "%-12s %10llu KiB\n", "image", (u64)(__image_end - __image_start) / KiB);
+	out_print(out, "%-12s %10llu KiB, at most %llu KiB in one piece\n", "free", left / KiB,
+		  largest / KiB);
+	out_print(out, "pages that are writable and executable: %lu\n", paging_count_wx());
+	return NULL;
+}
+
+static const char *cmd_version(struct out *out, char **word, u32 n)
+{
+	out_print(out, "vlag %s, image at 0x%lx\n", VLAG_VERSION, (u64)__image_start);
+	return NULL;
+}
+
+static const char *cmd_reboot(struct out *out, char **word, u32 n)
+{
+	hv_info("rebooting");
+	console_drain();
+	machine_reboot();
+}
+
+static const char *cmd_poweroff(struct out *out, char **word, u32 n)
+{
+	hv_info("powering off");
+	console_drain();
+	machine_poweroff();
+}
+
+static const struct command commands[] = {
+    {"help", "", "this list", cmd_help},
+    {"vm", "[start|stop|reset NAME]", "list the VMs, or act on one", cmd_vm},
+    {"vcpu", "", "list the vCPUs: where they are, what they used", cmd_vcpu},
+    {"pcpu", "", "list the pCPUs", cmd_pcpu},
+    {"stats", "[table|json]", "all counters that are not zero, or all as JSON", cmd_stats},
+    {"dump", "vcpu VM NUMBER", "registers and last exits of a vCPU", cmd_dump},
+    {"memory", "", "what the hypervisor's memory is used for", cmd_memory},
+    {"version", "", "version and load address", cmd_version},
+    {"reboot", "", "reset the machine", cmd_reboot},
+    {"poweroff", "", "power the machine off", cmd_poweroff},
+};
+static const u32 nr_commands = ARRAY_SIZE(commands);
+
+const char *monitor_run(const char *line, struct out *out)
+{
+	char text[256], *word[MAX_WORDS];
+	u32 n = 0;
+	bool in_word = false;
+
+	str_copy(text, line, sizeof(text));
+	for (char *s = text; *s; s++) {
+		if (*s == ' ' || *s == '\t') {
+			*s = 0;
+			in_word = false;
+		} else if (!in_word) {
+			if (n == MAX_WORDS)
+				return "too many words; help lists the commands";
+			word[n++] = s;
+			in_word = true;
+		}
+	}
+	if (!n)
+		return NULL;
+	for (u32 i = 0; i < nr_commands; i++) {
+		if (!strcmp(commands[i].name, word[0]))
+			return commands[i].run(out, word, n);
+	}
+	return "unknown command; help lists the commands";
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The event loop of a pCPU and the states of vCPUs (vcpu.h draws them). Which vCPU comes next is
+ * the run queue's decision, what an exit means is the exit handlers'.
+ */
+#include "hv/vm/run.h"
+
+#include "hv/apic/lapic.h"
+#include "hv/console.h"
+#include "hv/main.h"
+#include "hv/lib/bug.h"
+#include "hv/pcpu.h"
+#include "hv/tsc.h"
+#include "hv/vm/vcpu.h"
+#include "hv/vmx/exit.h"
+#include "hv/vmx/vmx.h"
+#include "hv/x86/cpu.h"
+
+#define POLL_NS 1000000ull
+#define SLICE_NS 5000000ull
+
+u64 host_poll_ticks;
+static u64 slice_ticks;
+
+void run_init(void)
+{
+	host_poll_ticks = tsc_from_ns(POLL_NS);
+	slice_ticks = tsc_from_ns(SLICE_NS);
+}
+
+static void set_state(struct vcpu *v, enum vcpu_state state, u64 now)
+{
+	u64 ticks = now - v->since;
+
+	if (v->state == VCPU_RUNNING)
+		v->run_ticks += ticks;
+	else if (v->state == VCPU_QUEUED)
+		v->wait_ticks += ticks;
+	v->state = state;
+	v->since = now;
+}
+
+void pcpu_kick(struct pcpu *p)
+{
+	if (p != this_pcpu())
+		lapic_send_fixed(p->apic_id, VEC_KICK);
+}
+
+/* p->runq.lock held. */
+static void wake(struct pcpu *p, struct vcpu *v)
+{
+	COUNT(v, cnt_wakeups);
+	set_state(v, VCPU_QUEUED, rdtsc());
+	runq_queue(&p->runq, v);
+	if (p->idle)
+		pcpu_kick(p);
+	else if (p->current && p != this_pcpu())
+		pcpu_kick(p); /* its timer knows no slice end while it is alone */
+	else if (p->current)
+		vcpu_request(p->current, REQ_TIMER);
+}
+
+void vcpu_kick(struct vcpu *v)
+{
+	struct pcpu *p = READ_ONCE(v->pcpu);
+
+	if (p == this_pcpu() && p->current == v)
+		return; /* handled before it is entered again */
+	spin_lock(&p->runq.lock);
+	if (v->state == VCPU_HALTED)
+		wake(p, v);
+	else if (v->state == VCPU_RUNNING)
+		pcpu_kick(p);
+	spin_unlock(&p->runq.lock);
+}
+
+void vcpu_start(struct vcpu *v, bool halted)
+{
+	struct pcpu *p = v->pcpu;
+
+	spin_lock(&p->runq.lock);
+	BUG_ON(v->state != VCPU_OFF);
+	v->since = rdtsc();
+	v->state = VCPU_HALTED;
+	v->halted = halted;
+	v->halted_if = false;
+	if (!halted)
+		wake(p, v);
+	spin_unlock(&p->runq.lock);
+}
+
+/* The vCPU that ran leaves the CPU: to HALTED if it waits and nothing came meanwhile, to OFF if its
+ * VM ends, else to the queue. */
+static void put_current(struct pcpu *p, struct vcpu *v, u64 now)
+{
+	p->current = NULL;
+	if (READ_ONCE(v->requests) & REQ_STOP) {
+		set_state(v, VCPU_OFF, now);
+		return;
+	}
+	if (v->halted) {
+		set_state(v, VCPU_HALTED, now);
+		/* Between this store and that look lies the lock: a waker either sees HALTED or is
+		 * seen here. */
+		if (!vcpu_wakeable(v, now)) {
+			COUNT(v, cnt_halts);
+			return;
+		}
+	} else {
+		COUNT(v, cnt_preempted);
+	}
+	set_state(v, VCPU_QUEUED, now);
+	runq_queue(&p->runq, v);
+}
+
+/* The deadline of a vCPU that is not running is one of its pCPU's timers. */
+static void hand_timer_to_pcpu(struct pcpu *p, struct vcpu *v)
+{
+	u64 deadline = vlapic_timer_deadline(&v->lapic);
+
+	if (v->state == VCPU_HALTED && deadline != VLAPIC_TIMER_NONE)
+		timer_set(&p->timers, &v->timer, deadline - v->tsc_offset);
+}
+
+static struct vcpu *schedule(struct pcpu *p)
+{
+	struct vcpu *prev = p->current, *next;
+	u64 now = rdtsc();
+	bool off = false;
+
+	spin_lock(&p->runq.lock);
+	if (prev) {
+		put_current(p, prev, now);
+		off = prev->state == VCPU_OFF;
+	}
+	next = runq_pick(&p->runq);
+	p->current = next;
+	p->idle = !next;
+	if (next) {
+		set_state(next, VCPU_RUNNING, now);
+		next->slice_end = now + slice_ticks;
+	}
+	spin_unlock(&p->runq.lock);
+	if (prev && prev != next && !off)
+		hand_timer_to_pcpu(p, prev);
+	if (off && __atomic_sub_fetch(&prev->vm->nr_active, 1, __ATOMIC_SEQ_CST) == 0)
+		vm_all_left(prev->vm);
+	return next;
+}
+
+/* A call that another pCPU waits for. */
+static void serve_call(struct pcpu *p)
+{
+	void (*fn)(void *arg) = __atomic_load_n(&p->call_fn, __ATOMIC_ACQUIRE);
+
+	if (likely(!fn))
+		return;
+	fn(p->call_arg);
+	__atomic_store_n(&p->call_fn, NULL, __ATOMIC_RELEASE);
+}
+
+void pcpu_call(struct pcpu *p, void (*fn)(void *arg), void *arg)
+{
+	struct vcpu *v;
+
+	if (p == this_pcpu()) {
+		fn(arg);
+		return;
+	}
+	p->call_arg = arg;
+	__atomic_store_n(&p->call_fn, fn, __ATOMIC_RELEASE);
+	spin_lock(&p->runq.lock);
+	v = p->current;
+	if (v)
+		vcpu_request(v, REQ_RESCHED);
+	pcpu_kick(p);
+	spin_unlock(&p->runq.lock);
+	while (__atomic_load_n(&p->call_fn, __ATOMIC_ACQUIRE))
+		cpu_relax();
+}
+
+/* Nobody to run: sleep until an interrupt. p->idle was set under the lock, so a waker sends one. */
+static void idle(struct pcpu *p)
+{
+	u64 start = rdtsc(), wake_at = READ_ONCE(p->timers.next);
+
+	if (p->id == 0) {
+		boot_cpu_poll();
+		wake_at = min(wake_at, start + host_poll_ticks);
+	}
+	if (wake_at != UINT64_MAX)
+		lapic_timer_arm(wake_at);
+	if (!READ_ONCE(p->runq.nr) && !READ_ONCE(p->call_fn))
+		sti_hlt_cli();
+	p->idle_ticks += rdtsc() - start;
+	timers_run(&p->timers, rdtsc());
+}
+
+/* Runs @v until it leaves. */
+static void run(struct vcpu *v)
+{
+	u64 now;
+
+	vcpu_load(v);
+	if (READ_ONCE(v->timer.queue))
+		timer_cancel(&v->timer);
+	if (v->fresh)
+		vm_first_run(v);
+	now = rdtsc();
+	if (v->halted && !vcpu_wakeable(v, now))
+		return; /* woken for nothing */
+	if (!v->lapic.wait_for_sipi)
+		v->halted = false;
+	if (vlapic_timer_deadline(&v->lapic) <= vcpu_guest_tsc(v, now))
+		vcpu_request(v, REQ_TIMER);
+	if (vlapic_has_work(&v->lapic))
+		vcpu_request(v, REQ_EVENT);
+	vcpu_arm(v, now);
+	if (READ_ONCE(v->requests) && vcpu_requests(v) == EXIT_LEAVE)
+		return;
+	if (unlikely(vmx_enter(v, v->launched)))
+		vcpu_kill(v, "VM entry failed, VM-instruction error %u", vmread32(VMCS_INSN_ERROR));
+	v->launched = true;
+}
+
+void pcpu_run(void)
+{
+	struct pcpu *p = this_pcpu();
+
+	for (;;) {
+		struct vcpu *v = schedule(p);
+
+		serve_call(p);
+		if (v)
+			run(v);
+		else
+			idle(p);
+	}
+}

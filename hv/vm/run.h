@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The loop of a pCPU: pick a vCPU, run it, handle what it exits for; sleep when there is none. */
+#ifndef VLAG_VM_RUN_H
+#define VLAG_VM_RUN_H
+
+#include "hv/lib/types.h"
+
+struct vcpu;
+struct pcpu;
+
+/* A running guest is interrupted at least this often (about 1 ms): bounds what a lost interrupt can
+ * cost. Host TSC ticks. */
+extern u64 host_poll_ticks;
+
+/* Reads the clock's rate; before the first vCPU runs. */
+void run_init(void);
+
+/* Never returns. */
+__noreturn void pcpu_run(void);
+
+/*
+ * @v has something new to look at (its requests or its LAPIC say what; set before the call): wakes
+ * it if it is halted, makes its pCPU exit if it runs. Any pCPU; takes the lock of its run queue.
+ */
+void vcpu_kick(struct vcpu *v);
+
+/* Makes @p look at its queue and its call. */
+void pcpu_kick(struct pcpu *p);
+
+/* Puts @v, which is OFF, on its pCPU's queue (or to HALTED with @halted). */
+void vcpu_start(struct vcpu *v, bool halted);
+
+/* Runs @fn(@arg) on @p, in its loop, and waits for it (forever: every pCPU comes back within
+ * host_poll_ticks). */
+void pcpu_call(struct pcpu *p, void (*fn)(void *arg), void *arg);
+
+#endif

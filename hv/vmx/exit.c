@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Dispatch of VM exits, and the exits that concern the vCPU as a whole: interrupts, time, HLT,
+ * death. */
+#include "hv/vmx/exit.h"
+
+#include <stdarg.h>
+
+#include "hv/apic/lapic.h"
+#include "hv/console.h"
+#include "hv/main.h"
+#include "hv/lib/fmt.h"
+#include "hv/pcpu.h"
+#include "hv/traps.h"
+#include "hv/vm/run.h"
+#include "hv/vmx/vmx.h"
+
+static const exit_handler handlers[NR_EXIT_REASONS] = {
+#define X(number, name, handler) [number] = handler,
+    EXIT_REASONS(X)
+#undef X
+};
+
+const char *exit_reason_name(u32 reason)
+{
+	static const char *const names[NR_EXIT_REASONS] = {
+#define X(number, name, handler) [number] = #name,
+	    EXIT_REASONS(X)
+#undef X
+	};
+	return reason < NR_EXIT_REASONS && names[reason] ? names[reason] : "?";
+}
+
+static enum exit_action exit_unknown(struct vcpu *v, u32 reason)
+{
+	return vcpu_kill(v, "unexpected VM exit, reason 0x%x, qualification 0x%lx", reason,
+			 vmreadn(VMCS_EXIT_QUALIFICATION));
+}
+
+enum exit_action vmx_exit(struct vcpu *v)
+{
+	u32 reason = vmread32(VMCS_EXIT_REASON) & 0xffff;
+	enum exit_action action;
+	u64 n = v->nr_exits++;
+
+	v->last_exits[n % LAST_EXITS] = reason;
+	if (unlikely(reason >= NR_EXIT_REASONS || !handlers[reason])) {
+		exit_unknown(v, reason);
+		return EXIT_LEAVE;
+	}
+	v->exits[reason]++;
+	action = handlers[reason](v);
+	/*
+	 * The preemption timer stands still while we are here. So that a guest that exits all the
+	 * time does not outrun its timers and its slice, every LAST_EXITS-th exit sets it by the
+	 * clock.
+	 */
+	if (unlikely(n % LAST_EXITS == 0))
+		vcpu_arm(v, rdtsc());
+	if (unlikely(READ_ONCE(v->requests)) && action == EXIT_RESUME)
+		return vcpu_requests(v);
+	return action;
+}
+
+enum exit_action vcpu_requests(struct vcpu *v)
+{
+	u64 requests = READ_ONCE(v->requests);
+	enum exit_action action = EXIT_RESUME;
+
+	if (unlikely(requests & (REQ_STOP | REQ_RESCHED))) {
+		__atomic_and_fetch(&v->requests, ~(u64)REQ_RESCHED, __ATOMIC_SEQ_CST);
+		return EXIT_LEAVE;
+	}
+	if (requests & REQ_TIMER) {
+		__atomic_and_fetch(&v->requests, ~(u64)REQ_TIMER, __ATOMIC_SEQ_CST);
+		action = vcpu_time_passed(v);
+	}
+	if (READ_ONCE(v->requests) & REQ_EVENT)
+		action |= vcpu_deliver(v);
+	return action;
+}
+
+enum exit_action vcpu_time_passed(struct vcpu *v)
+{
+	struct pcpu *p = v->pcpu;
+	u64 now = rdtsc();
+
+	timers_run(&p->timers, now);
+	if (vlapic_timer_deadline(&v->lapic) <= vcpu_guest_tsc(v, now)) {
+		COUNT(v, cnt_timer_irqs);
+		vlapic_timer_expired(&v->lapic, vcpu_guest_tsc(v, now));
+		vcpu_request(v, REQ_EVENT);
+	}
+	if (p->id == 0)
+		boot_cpu_poll();
+	if (READ_ONCE(p->runq.nr) && now >= v->slice_end)
+		return EXIT_LEAVE;
+	vcpu_arm(v, now);
+	return EXIT_RESUME;
+}
+
+enum exit_action exit_preemption_timer(struct vcpu *v)
+{
+	return vcpu_time_passed(v);
+}
+
+enum exit_action exit_external_interrupt(struct vcpu *v)
+{
+	host_interrupt(vmread32(VMCS_EXIT_INTR_INFO) & INTR_VECTOR);
+	return vcpu_time_passed(v);
+}
+
+enum exit_action exit_hlt(struct vcpu *v)
+{
+	skip_instruction();
+	v->halted = true;
+	v->halted_if = vmreadn(VMCS_GUEST_RFLAGS) & RFLAGS_IF;
+	if (v->halted_if && vlapic_pending(&v->lapic) >= 0) {
+		v->halted = false;
+		vcpu_request(v, REQ_EVENT);
+		return EXIT_RESUME;
+	}
+	return EXIT_LEAVE;
+}
+
+enum exit_action exit_pause(struct vcpu *v)
+{
+	return EXIT_LEAVE;
+}
+
+enum exit_action exit_nop(struct vcpu *v)
+{
+	return resume_after();
+}
+
+/* INIT and SIPI signals at the pCPU are the hypervisor's own business; none is sent after boot. */
+enum exit_action exit_ignore(struct vcpu *v)
+{
+	return EXIT_RESUME;
+}
+
+enum exit_action exit_undefined(struct vcpu *v)
+{
+	inject_exception(v, VEC_UD);
+	return EXIT_RESUME;
+}
+
+enum exit_action exit_rdpmc(struct vcpu *v)
+{
+	return fault_gp(v);
+}
+
+enum exit_action exit_triple_fault(struct vcpu *v)
+{
+	vm_stop(v->vm, VM_END_TRIPLE_FAULT, 0, "vCPU %u at RIP 0x%lx", v->id,
+		vmreadn(VMCS_GUEST_RIP));
+	return EXIT_LEAVE;
+}
+
+enum exit_action exit_task_switch(struct vcpu *v)
+{
+	return vcpu_kill(v, "hardware task switch, which is not supported");
+}
+
+enum exit_action exit_entry_failed(struct vcpu *v)
+{
+	return vcpu_kill(v, "VM entry failed: reason 0x%x, qualification %lu",
+			 vmread32(VMCS_EXIT_REASON), vmreadn(VMCS_EXIT_QUALIFICATION));
+}
+
+enum exit_action vcpu_kill(struct vcpu *v, const char *fmt, ...)
+{
+	char text[96];
+	va_list args;
+
+	va_start(args, fmt);
+	fmt_vprint(text, sizeof(text), fmt, args);
+	va_end(args);
+	vm_stop(v->vm, VM_END_KILLED, 0, "vCPU %u: %s", v->id, text);
+	vcpu_dump(v, console_out());
+	return EXIT_LEAVE;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Getting events into the guest (SDM vol. 3, 26.6): what was cut short by an exit first, then NMI,
+ * PIC and LAPIC interrupts, one for each entry; interrupt- and NMI-window exits for what cannot be
+ * injected yet. INIT and SIPI are handled here, too.
+ */
+#include "hv/pcpu.h"
+#include "hv/vmx/exit.h"
+#include "hv/vmx/vmx.h"
+
+static bool entry_busy(void)
+{
+	return vmread32(VMCS_ENTRY_INTR_INFO) & INTR_VALID;
+}
+
+static void inject(struct vcpu *v, u32 info)
+{
+	COUNT(v, cnt_injected);
+	vmwrite32(VMCS_ENTRY_INTR_INFO, info | INTR_VALID);
+}
+
+void inject_exception(struct vcpu *v, u32 vector)
+{
+	inject(v, vector | INTR_HW_EXCEPTION);
+}
+
+void inject_exception_error(struct vcpu *v, u32 vector, u32 error)
+{
+	/* In real mode exceptions have no error code (SDM vol. 3, 26.2.1.3). */
+	bool real = !(vmreadn(VMCS_GUEST_CR0) & CR0_PE);
+
+	vmwrite32(VMCS_ENTRY_ERROR_CODE, error);
+	inject(v, vector | INTR_HW_EXCEPTION | (real ? 0 : INTR_HAS_ERROR));
+}
+
+void reinject_vectoring(struct vcpu *v)
+{
+	u32 info = vmread32(VMCS_IDT_VECTORING_INFO), type = info & INTR_TYPE_MASK;
+
+	if (likely(!(info & INTR_VALID)))
+		return;
+	COUNT(v, cnt_reinjected);
+	if (info & INTR_HAS_ERROR)
+		vmwrite32(VMCS_ENTRY_ERROR_CODE, vmread32(VMCS_IDT_VECTORING_ERROR));
+	if (type == INTR_SW_INTERRUPT || type == INTR_SW_EXCEPTION ||
+	    type == INTR_PRIV_SW_EXCEPTION)
+		vmwrite32(VMCS_ENTRY_INSN_LEN, vmread32(VMCS_EXIT_INSN_LEN));
+	if (type ==
+	    INTR_NMI) /* its blocking began when the delivery did: the entry starts it anew */
+		vmwrite32(VMCS_GUEST_INTERRUPTIBILITY,
+			  vmread32(VMCS_GUEST_INTERRUPTIBILITY) & ~(u32)BLOCKED_BY_NMI);
+	vmwrite32(VMCS_ENTRY_INTR_INFO,
+		  info & (INTR_VALID | INTR_TYPE_MASK | INTR_VECTOR | INTR_HAS_ERROR));
+}
+
+/* INIT and SIPI. Returns true if the vCPU must not run on. */
+static bool deliver_startup(struct vcpu *v)
+{
+	enum vlapic_startup what;
+	u8 vector;
+
+	while ((what = vlapic_take_startup(&v->lapic, &vector)) != VLAPIC_STARTUP_NONE) {
+		if (what == VLAPIC_STARTUP_INIT) {
+			vcpu_set_init_state(v);
+			v->halted = v->lapic.wait_for_sipi;
+			v->halted_if = false;
+		} else {
+			vcpu_set_sipi_state(v, vector);
+			v->halted = false;
+		}
+	}
+	return v->lapic.wait_for_sipi;
+}
+
+static void deliver_nmi(struct vcpu *v, u32 blocked)
+{
+	u32 nmi_blocked = BLOCKED_BY_NMI | BLOCKED_BY_MOV_SS | BLOCKED_BY_STI;
+
+	if (!(READ_ONCE(v->lapic.events) & VLAPIC_EV_NMI))
+		return;
+	if (!(blocked & nmi_blocked) && !entry_busy() && vlapic_take_nmi(&v->lapic)) {
+		inject(v, VEC_NMI | INTR_NMI);
+	}
+	if (READ_ONCE(v->lapic.events) & VLAPIC_EV_NMI) {
+		if (vmx_caps.virtual_nmi)
+			vcpu_set_nmi_window(v, true);
+		else
+			vcpu_set_window(v, true);
+	}
+}
+
+static int next_interrupt(struct vcpu *v, bool *extint)
+{
+	*extint = vlapic_extint(&v->lapic);
+	return *extint ? 0 : vlapic_pending(&v->lapic);
+}
+
+static int take_extint(struct vcpu *v)
+{
+	int vector;
+
+	spin_lock(&v->vm->lock);
+	vector = vpic_accept(&v->vm->pic);
+	spin_unlock(&v->vm->lock);
+	return vector;
+}
+
+static void update_tpr_threshold(struct vcpu *v, u32 threshold)
+{
+	if (threshold == v->tpr_threshold)
+		return;
+	v->tpr_threshold = threshold;
+	vmwrite32(VMCS_TPR_THRESHOLD, threshold);
+}
+
+enum exit_action vcpu_deliver(struct vcpu *v)
+{
+	struct vlapic *l = &v->lapic;
+	u32 blocked;
+	bool extint;
+	int vector;
+
+	if (READ_ONCE(v->requests) & REQ_EVENT)
+		__atomic_and_fetch(&v->requests, ~(u64)REQ_EVENT, __ATOMIC_SEQ_CST);
+	if (unlikely(READ_ONCE(l->events) & (VLAPIC_EV_INIT | VLAPIC_EV_SIPI)) &&
+	    deliver_startup(v))
+		return EXIT_LEAVE;
+
+	blocked = vmread32(VMCS_GUEST_INTERRUPTIBILITY);
+	if (unlikely(READ_ONCE(l->events) & VLAPIC_EV_NMI))
+		deliver_nmi(v, blocked);
+
+	vector = next_interrupt(v, &extint);
+	if (vector < 0) {
+		update_tpr_threshold(v, vlapic_irr_any(l) ? vlapic_tpr_threshold(l) : 0);
+		return EXIT_RESUME;
+	}
+	if (!(vmreadn(VMCS_GUEST_RFLAGS) & RFLAGS_IF) ||
+	    (blocked & (BLOCKED_BY_STI | BLOCKED_BY_MOV_SS)) || entry_busy()) {
+		vcpu_set_window(v, true);
+		return EXIT_RESUME;
+	}
+	if (extint)
+		vector = take_extint(v);
+	else
+		vlapic_accept(l, vector, vcpu_guest_tsc(v, rdtsc()));
+	if (vector >= 0)
+		inject(v, vector | INTR_EXTERNAL);
+	/* One more behind it? Then come back as soon as it can be taken. */
+	if (next_interrupt(v, &extint) >= 0)
+		vcpu_set_window(v, true);
+	else if (vlapic_irr_any(l))
+		update_tpr_threshold(v, vlapic_tpr_threshold(l));
+	return EXIT_RESUME;
+}
+
+enum exit_action exit_interrupt_window(struct vcpu *v)
+{
+	vcpu_set_window(v, false);
+	return vcpu_deliver(v);
+}
+
+enum exit_action exit_nmi_window(struct vcpu *v)
+{
+	vcpu_set_nmi_window(v, false);
+	return vcpu_deliver(v);
+}
+
+enum exit_action exit_tpr_below_threshold(struct vcpu *v)
+{
+	return vcpu_deliver(v);
+}
+
+/* Exceptions that we intercept so that a guest cannot keep the CPU in event delivery for ever, and
+ * what is really the host's. */
+enum exit_action exit_exception(struct vcpu *v)
+{
+	u32 info = vmread32(VMCS_EXIT_INTR_INFO), vector = info & INTR_VECTOR;
+
+	if ((info & INTR_TYPE_MASK) == INTR_NMI || vector == VEC_MC) {
+		/* Let the host's handler have it; the IRET in there also ends the blocking of NMIs.
+		 */
+		if (vector == VEC_MC)
+			__asm__ volatile("int $18");
+		else
+			__asm__ volatile("int $2");
+		reinject_vectoring(v);
+		return EXIT_RESUME;
+	}
+	if (vector == VEC_DB) {
+		u64 dr6;
+
+		__asm__ volatile("mov %%db6, %0" : "=r"(dr6));
+		dr6 = (dr6 & ~0xe00full) | (vmreadn(VMCS_EXIT_QUALIFICATION) & 0xe00full);
+		__asm__ volatile("mov %0, %%db6" : : "r"(dr6));
+		vmwriten(VMCS_GUEST_DR7, vmreadn(VMCS_GUEST_DR7) & ~BIT(13));
+		inject_exception(v, VEC_DB);
+		return EXIT_RESUME;
+	}
+	inject_exception_error(v, vector, vmread32(VMCS_EXIT_INTR_ERROR));
+	return EXIT_RESUME;
+}
