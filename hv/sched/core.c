@@ -254,9 +254,19 @@ static void put_prev(struct run_queue *rq, struct sched_vcpu *v, const struct sc
 	sched_count(rq, v, nr_preempted, 1);
 }
 
+/* It no longer waits: that time was steal. */
+static void note_waited(struct run_queue *rq, struct sched_vcpu *v)
+{
+	/* The clocks of two pCPUs may differ a little. */
+	u64 waited = (u64)max(vdiff(rq->clock, v->wait_start), (s64)0);
+
+	hist_add(&v->stats.wait, waited);
+	hist_add(&rq->stats.wait, waited);
+	sched_count(rq, v, run_delay_ns, waited);
+}
+
 static void set_next(struct run_queue *rq, struct sched_vcpu *v)
 {
-	s64 waited = max(vdiff(rq->clock, v->wait_start), (s64)0);
 	struct sched_entity *se = &v->se;
 
 	account_settle(rq, v);
@@ -275,9 +285,7 @@ static void set_next(struct run_queue *rq, struct sched_vcpu *v)
 		}
 	}
 	refresh_weight(rq, v);
-	hist_add(&v->stats.wait, (u64)waited);
-	hist_add(&rq->stats.wait, (u64)waited);
-	sched_count(rq, v, run_delay_ns, (u64)waited);
+	note_waited(rq, v);
 	sched_count(rq, v, nr_switches, 1);
 	v->run_start = v->exec_start = rq->clock;
 	WRITE_ONCE(v->state, SCHED_RUNNING);
@@ -421,6 +429,8 @@ bool sched_remove(struct run_queue *rq, struct sched_vcpu *v)
 	sched_update_curr(rq);
 	if (ran)
 		leave_pcpu(rq, v, true);
+	if (v->state == SCHED_QUEUED)
+		note_waited(rq, v);
 	if (ran || v->state == SCHED_QUEUED)
 		load_sub(rq, v);
 	if (rq->yield_expect == v || rq->yield_from == v)

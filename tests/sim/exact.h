@@ -2,7 +2,8 @@
 /*
  * The exact model that the scheduler's tests compare with: the definitions of EEVDF (Stoica and
  * Abdel-Wahab, 1995) over a plain array, in 128-bit integers, so that nothing is rounded and
- * nothing is clever. It shares no arithmetic with hv/sched: it only reads v, d and w of each entity.
+ * nothing is clever. It shares no arithmetic with hv/sched: it only reads v, d and w of each
+ * entity.
  */
 #ifndef VLAG_SIM_EXACT_H
 #define VLAG_SIM_EXACT_H
@@ -14,7 +15,7 @@
 struct exact {
 	struct sched_entity *se[EXACT_MAX];
 	u32 n;
-	u64 base;	 /* keys are v - base */
+	u64 base;	  /* keys are v - base */
 	s128 sum, weight; /* V = base + sum / weight */
 };
 
