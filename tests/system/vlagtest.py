@@ -56,7 +56,7 @@ def linux_vm(name="linux", cmdline="console=ttyS0,115200 quiet", kernel="bzImage
 def guest_files():
     """The built guests by the names that configs in tests use: pass them as files=."""
     found = {}
-    for folder in (BUILD / "guest", BUILD / "guests"):
+    for folder in (BUILD / "guest", BUILD / "tests/guests"):
         if folder.is_dir():
             found.update({path.name: path for path in folder.iterdir() if path.is_file()})
     return found

@@ -24,6 +24,40 @@ def _die_with_parent():
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+class Process:
+    """An emulator's process. It leads its own group: a ^C at the terminal is for the tool."""
+
+    def __init__(self, command, folder, stdout):
+        self._popen = subprocess.Popen(
+            command, cwd=folder, env=dict(os.environ, TZ="UTC"), stdin=subprocess.DEVNULL,
+            stdout=stdout, stderr=subprocess.STDOUT, start_new_session=True,
+            preexec_fn=_die_with_parent)
+        self.stdout = self._popen.stdout
+
+    @property
+    def status(self):
+        """The exit status, None while it runs."""
+        return self._popen.poll()
+
+    def wait(self, seconds):
+        """Waits so long at most for the end."""
+        try:
+            self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pass
+
+    def stop(self):
+        """Ends it. Bochs writes its last tick to its log on SIGINT."""
+        for number, seconds in ((signal.SIGINT, 2), (signal.SIGTERM, 2), (signal.SIGKILL, 10)):
+            if self.status is not None:
+                break
+            try:
+                os.killpg(self._popen.pid, number)
+            except ProcessLookupError:
+                pass
+            self.wait(seconds)
+
+
 class _Listener:
     """A socket that waits for the emulator's one connection."""
 
@@ -111,11 +145,7 @@ class Machine:
                 listeners.append(_Listener(platform.serial, name))
             command = platform.prepare(folder, image, *(one.address for one in listeners), options)
             with open("emulator.out", "wb") as out:
-                # The emulator leads its own process group: a ^C at the terminal is for the tool.
-                self._process = subprocess.Popen(
-                    command, cwd=folder, env=dict(os.environ, TZ="UTC"), stdin=subprocess.DEVNULL,
-                    stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
-                    preexec_fn=_die_with_parent)
+                self._process = Process(command, folder, out)
             self.com1, self.com2 = (self._connect(one) for one in listeners)
         except BaseException:
             self.stop()
@@ -136,7 +166,7 @@ class Machine:
 
     @property
     def running(self):
-        return self._process.poll() is None
+        return self._process.status is None
 
     def last_words(self):
         """The emulator's own last messages, for when it fails."""
@@ -147,35 +177,21 @@ class Machine:
             except OSError:
                 continue
             lines += [line.strip() for line in text.splitlines() if _telling(line)]
-        return " | ".join(lines[-4:]) or f"exit status {self._process.poll()}, without a message"
+        return " | ".join(lines[-4:]) or f"exit status {self._process.status}, without a message"
 
     def ticks(self):
         return self.platform.ticks(self.folder)
 
     def stop(self):
-        """Ends the emulator. Bochs writes its last tick to its log on SIGINT."""
-        process = self._process
-        if process is None:
+        """Ends the emulator."""
+        if self._process is None:
             return
         if self.com1 is not None and not self.com1.open:
-            self._wait(2)  # it is about to end by itself
+            self._process.wait(2)  # it is about to end by itself
         for line in (self.com1, self.com2):
             if line is not None:
                 line.close()
-        for number, seconds in ((signal.SIGINT, 2), (signal.SIGTERM, 2), (signal.SIGKILL, 10)):
-            if process.poll() is not None:
-                break
-            try:
-                os.killpg(process.pid, number)
-            except ProcessLookupError:
-                pass
-            self._wait(seconds)
-
-    def _wait(self, seconds):
-        try:
-            self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            pass
+        self._process.stop()
 
 
 def _telling(line):
