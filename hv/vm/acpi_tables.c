@@ -243,7 +243,6 @@ static u64 put_fadt(struct writer *w, u64 facs, u64 dsdt)
 		     FADT_NO_FIXED_RTC_WAKE | FADT_TMR_VAL_EXT | FADT_RESET_REG_SUP,
 	    .reset_reg = io_register(PORT_RESET, 1, ACCESS_BYTE),
 	    .reset_value = RESET_VALUE,
-	    .x_facs = facs,
 	    .x_dsdt = dsdt,
 	    .x_pm1a_evt = io_register(PORT_PM1A_EVT, PM1_EVT_LEN, ACCESS_WORD),
 	    .x_pm1a_cnt = io_register(PORT_PM1A_CNT, PM1_CNT_LEN, ACCESS_WORD),

@@ -142,7 +142,7 @@ static void the_fadt_names_the_ports_that_are_emulated(void **state)
 	assert_int_equal(f[116], 1);
 	assert_int_equal(get(f + 120, 8), PORT_RESET);
 	assert_int_equal(f[128], RESET_VALUE);
-	assert_int_equal(get(f + 132, 8), get(f + 36, 4));
+	assert_int_equal(get(f + 132, 8), 0); /* with both, Linux reads the FACS twice */
 	assert_int_equal(get(f + 140, 8), get(f + 40, 4));
 	assert_int_equal(get(f + 148 + 4, 8), PORT_PM1A_EVT);
 	assert_int_equal(get(f + 172 + 4, 8), PORT_PM1A_CNT);
