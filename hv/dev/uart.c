@@ -173,7 +173,7 @@ static u8 read_iir(struct uart *uart)
 	return source | (uart->fcr & FCR_ENABLE ? IIR_FIFO_ON : 0);
 }
 
-static u32 read_other(struct uart *uart, u16 reg, u64 now_ns)
+static u32 __attribute__((noinline)) read_other(struct uart *uart, u16 reg, u64 now_ns)
 {
 	u8 value;
 
@@ -260,7 +260,7 @@ static void write_mcr(struct uart *uart, u8 value)
 	uart->msr |= (changed & (MSR_DCD | MSR_DSR | MSR_CTS)) >> 4 | (changed & old & MSR_RI) >> 4;
 }
 
-static void write_other(struct uart *uart, u16 reg, u8 value, u64 now_ns)
+static void __attribute__((noinline)) write_other(struct uart *uart, u16 reg, u8 value, u64 now_ns)
 {
 	switch (reg) {
 	case REG_DATA:
