@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cache of what guest-support downloads and builds, by content: an entry's name is the hash of all that it
-was made from, so an entry is never stale and never changed. Nothing here knows what is kept."""
+"""The cache of what guest-support downloads and builds, by content: an entry's name is the hash of
+all that it was made from, so an entry is never stale and never changed. Nothing here knows what is
+kept."""
 
 import contextlib
 import fcntl
@@ -30,22 +31,28 @@ def run_script(main):
 
 
 def root():
-    """The cache folder: $VLAG_CACHE, else $XDG_CACHE_HOME/vlag, else ~/.cache/vlag. Made when missing."""
+    """The cache folder: $VLAG_CACHE, else $XDG_CACHE_HOME/vlag, else ~/.cache/vlag. Made when
+    missing."""
     base = os.environ.get("VLAG_CACHE")
     if not base:
-        base = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "vlag")
+        base = os.path.join(
+            os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "vlag"
+        )
     path = pathlib.Path(base).absolute()
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Error(f"cannot make the cache folder {path}: {error.strerror}; set VLAG_CACHE to a folder that "
-                    "can be written") from error
+        raise Error(
+            f"cannot make the cache folder {path}: {error.strerror}; "
+            "set VLAG_CACHE to a folder that can be written"
+        ) from error
     return path
 
 
 def key(parts):
-    """The name of an entry made from PARTS, a mapping of names to str or bytes. Names and lengths are hashed
-    too, so that text cannot move from one part to another unseen. The order of the mapping does not matter."""
+    """The name of an entry made from PARTS, a mapping of names to str or bytes. Names and lengths
+    are hashed too, so that text cannot move from one part to another unseen. The order of the
+    mapping does not matter."""
     digest = hashlib.sha256()
     for name in sorted(parts):
         value = parts[name]
@@ -65,8 +72,8 @@ def file_hash(path):
 
 @contextlib.contextmanager
 def locked(name, wait=True):
-    """Hold the cache's lock NAME: two calls that want the same entry make it once. Yields whether it is held,
-    which is False only where another call holds it and WAIT is False."""
+    """Hold the cache's lock NAME: two calls that want the same entry make it once. Yields whether
+    it is held, which is False only where another call holds it and WAIT is False."""
     locks = root() / "locks"
     locks.mkdir(exist_ok=True)
     with open(locks / name, "w") as file:
@@ -84,15 +91,15 @@ def locked(name, wait=True):
 def _sweep(folder):
     """Remove what calls that were killed left unfinished in FOLDER: nobody holds its lock."""
     for partial in folder.glob(".*.partial"):
-        name = partial.name[1:-len(".partial")]
+        name = partial.name[1 : -len(".partial")]
         with locked(f"{folder.name}-{name}", wait=False) as held:
             if held:
                 shutil.rmtree(partial, ignore_errors=True)
 
 
 def entry(kind, name, make):
-    """The folder of entry KIND/NAME. When it is missing, make(folder) fills an unfinished one, which becomes the
-    entry only when make() returned: an interrupted call leaves no half entry."""
+    """The folder of entry KIND/NAME. When it is missing, make(folder) fills an unfinished one,
+    which becomes the entry only when make() returned: an interrupted call leaves no half entry."""
     folder = root() / kind / name
     if folder.is_dir():
         return folder

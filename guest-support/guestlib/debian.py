@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Debian packages, downloaded and looked into, never installed. The system's own apt configuration says where
-from; a package that its suites do not have is looked for in the other suites of the same mirror, with lists
-of our own, so that the system's are not touched. Needs no root."""
+"""Debian packages, downloaded and looked into, never installed. The system's own apt configuration
+says where from; a package that its suites do not have is looked for in the other suites of the same
+mirror, with lists of our own, so that the system's are not touched. Needs no root."""
 
 import dataclasses
 import os
@@ -25,6 +25,7 @@ LISTS_MAX_AGE_S = 24 * 3600
 @dataclasses.dataclass(frozen=True)
 class Package:
     """What apt would download: the file's name says package, version and architecture."""
+
     name: str
     filename: str
     sha256: str
@@ -46,7 +47,9 @@ def _run(command, **kwargs):
     try:
         return subprocess.run(command, text=True, capture_output=True, env=environment, **kwargs)
     except FileNotFoundError as error:
-        raise Error(f"{command[0]} is missing: downloading kernels needs Debian's apt and dpkg") from error
+        raise Error(
+            f"{command[0]} is missing: downloading kernels needs Debian's apt and dpkg"
+        ) from error
 
 
 def _ask(name, options):
@@ -55,9 +58,17 @@ def _ask(name, options):
 
 
 def _mirror():
-    """The URI of the main Debian archive in the system's apt configuration, with its trailing slash."""
-    text = _run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)",
-                 "Created-By: Packages"]).stdout
+    """The URI of the main Debian archive in the system's apt configuration, with its trailing
+    slash."""
+    text = _run(
+        [
+            "apt-get",
+            "indextargets",
+            "--format",
+            "$(ORIGIN)|$(LABEL)|$(REPO_URI)",
+            "Created-By: Packages",
+        ]
+    ).stdout
     for line in text.splitlines():
         origin, label, uri = line.split("|", 2)
         if origin == label == "Debian":
@@ -66,17 +77,30 @@ def _mirror():
 
 
 def _private_options(name, sources):
-    """apt options for lists of our own, under the name NAME, made from the text SOURCES, or from the system's
-    sources where that is None. The lists are fetched when they are missing or old."""
+    """apt options for lists of our own, under the name NAME, made from the text SOURCES, or from
+    the system's sources where that is None. The lists are fetched when they are missing or old."""
     base = cache.root() / "apt" / name
     lists = base / "lists"
     (lists / "partial").mkdir(parents=True, exist_ok=True)
     (base / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
-    options = ["-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={base / 'cache'}",
-               "-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"]
+    options = [
+        "-o",
+        f"Dir::State::Lists={lists}",
+        "-o",
+        f"Dir::Cache={base / 'cache'}",
+        "-o",
+        "APT::Sandbox::User=",
+        "-o",
+        "Acquire::Languages=none",
+    ]
     if sources is not None:
         (base / "sources.list").write_text(sources)
-        options += ["-o", f"Dir::Etc::SourceList={base / 'sources.list'}", "-o", "Dir::Etc::SourceParts=-"]
+        options += [
+            "-o",
+            f"Dir::Etc::SourceList={base / 'sources.list'}",
+            "-o",
+            "Dir::Etc::SourceParts=-",
+        ]
     stamp = base / "updated"
     if not stamp.exists() or time.time() - stamp.stat().st_mtime > LISTS_MAX_AGE_S:
         say(f"fetching the package lists ({name})")
@@ -87,7 +111,8 @@ def _private_options(name, sources):
 
 
 def find(name, suite=None):
-    """The Package NAME as apt would download it; from SUITE when one is named. None when nobody has it."""
+    """The Package NAME as apt would download it; from SUITE when one is named. None when nobody has
+    it."""
     mirror = _mirror()
     if suite is None:
         package = _ask(name, []) or _ask(name, _private_options("system", None))
@@ -105,20 +130,25 @@ def find(name, suite=None):
 
 
 def find_or_cached(name, suite=None, pattern=None):
-    """As find(), and where apt has none, the newest file that was downloaded before: of package NAME, or of one
-    whose name matches the regular expression PATTERN. Raises Error."""
+    """As find(), and where apt has none, the newest file that was downloaded before: of package
+    NAME, or of one whose name matches the regular expression PATTERN. Raises Error."""
     package = find(name, suite)
     if package:
         return package
-    files = [file for file in (cache.root() / "deb").glob("*.deb")
-             if re.fullmatch(pattern or re.escape(name), file.name.split("_")[0])]
+    files = [
+        file
+        for file in (cache.root() / "deb").glob("*.deb")
+        if re.fullmatch(pattern or re.escape(name), file.name.split("_")[0])
+    ]
     if files:
         path = max(files, key=lambda file: file.stat().st_mtime)
         say(f"apt has no {name}: taking {path.name} from the cache")
         return Package(path.name.split("_")[0], path.name, cache.file_hash(path))
     where = f"the suite {suite}" if suite else "any suite"
-    raise Error(f"apt finds no package {name} in {where}, and none is in the cache {cache.root()}: "
-                "check the name, the network, and that `apt-get update` works")
+    raise Error(
+        f"apt finds no package {name} in {where}, and none is in the cache {cache.root()}: "
+        "check the name, the network, and that `apt-get update` works"
+    )
 
 
 def download(package):
@@ -163,8 +193,11 @@ def unpack(deb, folder):
 
 
 def extract(deb, pattern, destination):
-    """Write the one file of package DEB whose path matches PATTERN to DESTINATION; returns its path there."""
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE) as process:
+    """Write the one file of package DEB whose path matches PATTERN to DESTINATION; returns its path
+    there."""
+    with subprocess.Popen(
+        ["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE
+    ) as process:
         with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
             for member in archive:
                 if member.isfile() and re.fullmatch(pattern, member.name):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A writer of "newc" cpio archives, the format of an initramfs (Linux, Documentation/driver-api/early-userspace/
-buffer-format.rst). The same content gives the same bytes: entries are sorted, everything belongs to root and
-dates from 1970. Device nodes are only entries here, so no privilege is needed."""
+"""A writer of "newc" cpio archives, the format of an initramfs (Linux,
+Documentation/driver-api/early-userspace/ buffer-format.rst). The same content gives the same bytes:
+entries are sorted, everything belongs to root and dates from 1970. Device nodes are only entries
+here, so no privilege is needed."""
 
 import stat
 
@@ -20,10 +21,13 @@ def _header(ino, mode, nlink, size, rdev, name):
 
 
 def clean_path(path):
-    """PATH as the archive names it: without leading slash; parents are not allowed. Raises ValueError."""
+    """PATH as the archive names it: without leading slash; parents are not allowed. Raises
+    ValueError."""
     parts = [part for part in str(path).split("/") if part not in ("", ".")]
     if not parts or ".." in parts:
-        raise ValueError(f"'{path}' is no path inside an initramfs: name an absolute one without '..'")
+        raise ValueError(
+            f"'{path}' is no path inside an initramfs: name an absolute one without '..'"
+        )
     return "/".join(parts)
 
 
@@ -38,7 +42,9 @@ class Archive:
 
     def _add(self, path, mode, data=b"", rdev=(0, 0)):
         path = clean_path(path)
-        if path in self._entries and not (stat.S_ISDIR(mode) and stat.S_ISDIR(self._entries[path][0])):
+        if path in self._entries and not (
+            stat.S_ISDIR(mode) and stat.S_ISDIR(self._entries[path][0])
+        ):
             raise ValueError(f"'/{path}' is in the initramfs twice")
         if len(data) > NEWC_MAX:
             raise ValueError(f"'/{path}' is larger than the 4 GiB that a cpio entry can hold")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An external patch series: a folder of patches or a mailbox, put into order and applied to a source tree.
-Nothing here knows what the patches are about."""
+"""An external patch series: a folder of patches or a mailbox, put into order and applied to a
+source tree. Nothing here knows what the patches are about."""
 
 import contextlib
 import dataclasses
@@ -22,11 +22,15 @@ class Patch:
 
 
 def _has_diff(data):
-    return re.search(rb"^(diff --git |--- )", data, re.MULTILINE) is not None and b"\n@@ " in b"\n" + data
+    return (
+        re.search(rb"^(diff --git |--- )", data, re.MULTILINE) is not None
+        and b"\n@@ " in b"\n" + data
+    )
 
 
 def _decoded(data):
-    """The text of a patch that was mailed: base64 and quoted-printable undone. Anything else as it is."""
+    """The text of a patch that was mailed: base64 and quoted-printable undone. Anything else as it
+    is."""
     if not data.startswith(b"From "):
         return data
     message = email.message_from_bytes(data)
@@ -63,13 +67,20 @@ def _from_mailbox(path):
             if part.get_content_maintype() == "text":
                 body += part.get_payload(decode=True) or b""
         number = _number(subject)
-        patches.append((index if number is None else number, index, Patch(subject or f"mail {index + 1}", body)))
+        patches.append(
+            (
+                index if number is None else number,
+                index,
+                Patch(subject or f"mail {index + 1}", body),
+            )
+        )
     return [patch for _, _, patch in sorted(patches, key=lambda item: item[:2])]
 
 
 def load(path):
-    """The patches of PATH in their order: a folder (by its `series` file, else by name), or a mailbox (by the
-    n/m in the subjects, else as they come). Cover letters and other text without a diff are left out."""
+    """The patches of PATH in their order: a folder (by its `series` file, else by name), or a
+    mailbox (by the n/m in the subjects, else as they come). Cover letters and other text without a
+    diff are left out."""
     path = pathlib.Path(path)
     if path.is_dir():
         patches = _from_folder(path)
@@ -86,15 +97,36 @@ def load(path):
 
 
 def apply(patches, tree):
-    """Apply PATCHES to the source below TREE, in order. Raises Error naming the first that does not apply."""
+    """Apply PATCHES to the source below TREE, in order. Raises Error naming the first that does not
+    apply."""
     for patch in patches:
         with tempfile.NamedTemporaryFile() as file:
             file.write(patch.data)
             file.flush()
-            result = subprocess.run(["patch", "-p1", "--forward", "--batch", "--no-backup-if-mismatch", "-i",
-                                     file.name], cwd=tree, text=True, errors="replace", capture_output=True)
+            result = subprocess.run(
+                [
+                    "patch",
+                    "-p1",
+                    "--forward",
+                    "--batch",
+                    "--no-backup-if-mismatch",
+                    "-i",
+                    file.name,
+                ],
+                cwd=tree,
+                text=True,
+                errors="replace",
+                capture_output=True,
+            )
         if result.returncode:
             lines = result.stdout.splitlines() + result.stderr.splitlines()
-            failed = [line for line in lines if "FAILED" in line or "can't find" in line or "malformed" in line]
-            raise Error(f"patch '{patch.name}' does not apply to this kernel: {(failed or lines or ['?'])[0]}; "
-                        "take the kernel version that the series was made for")
+            failed = [
+                line
+                for line in lines
+                if "FAILED" in line or "can't find" in line or "malformed" in line
+            ]
+            raise Error(
+                f"patch '{patch.name}' does not apply to this kernel: "
+                f"{(failed or lines or ['?'])[0]}; "
+                "take the kernel version that the series was made for"
+            )

@@ -36,7 +36,11 @@ class TemporaryCache(unittest.TestCase):
         self.folder = pathlib.Path(temporary.name)
         old = os.environ.get("VLAG_CACHE")
         os.environ["VLAG_CACHE"] = str(self.folder / "cache")
-        self.addCleanup(lambda: os.environ.pop("VLAG_CACHE") if old is None else os.environ.update(VLAG_CACHE=old))
+        self.addCleanup(
+            lambda: os.environ.pop("VLAG_CACHE")
+            if old is None
+            else os.environ.update(VLAG_CACHE=old)
+        )
 
 
 def sample_archive():
@@ -55,9 +59,23 @@ class NewcTest(unittest.TestCase):
         archive.file("f", b"abc", 0o644)
         data = archive.tobytes()
         # magic, ino, mode, uid, gid, nlink, mtime, size, dev, rdev, length of "f\0", check
-        self.assertEqual(data[:110], b"070701" b"00000001" b"000081A4" b"00000000" b"00000000" b"00000001"
-                         b"00000000" b"00000003" b"00000000" b"00000000" b"00000000" b"00000000" b"00000002"
-                         b"00000000")
+        self.assertEqual(
+            data[:110],
+            b"070701"
+            b"00000001"
+            b"000081A4"
+            b"00000000"
+            b"00000000"
+            b"00000001"
+            b"00000000"
+            b"00000003"
+            b"00000000"
+            b"00000000"
+            b"00000000"
+            b"00000000"
+            b"00000002"
+            b"00000000",
+        )
         self.assertEqual(data[110:120], b"f\0abc\0" + b"0707")
         self.assertIn(b"TRAILER!!!\0", data)
         self.assertEqual(len(data) % 4, 0)
@@ -81,11 +99,32 @@ class NewcTest(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("cpio"), "cpio is not installed")
     def test_cpio_reads_it(self):
-        listing = subprocess.run(["cpio", "-tv", "--quiet"], input=sample_archive().tobytes(), check=True,
-                                 capture_output=True).stdout.decode().splitlines()
+        listing = (
+            subprocess.run(
+                ["cpio", "-tv", "--quiet"],
+                input=sample_archive().tobytes(),
+                check=True,
+                capture_output=True,
+            )
+            .stdout.decode()
+            .splitlines()
+        )
         names = [line.split("1970 ")[1] for line in listing]
-        self.assertEqual(names, ["a", "a/deep", "a/deep/path", "a/deep/path/file", "bin", "bin/sh -> tool",
-                                 "bin/tool", "dev", "dev/console", "empty"])
+        self.assertEqual(
+            names,
+            [
+                "a",
+                "a/deep",
+                "a/deep/path",
+                "a/deep/path/file",
+                "bin",
+                "bin/sh -> tool",
+                "bin/tool",
+                "dev",
+                "dev/console",
+                "empty",
+            ],
+        )
         self.assertRegex(listing[8], r"^crw------- .* 5, +1 ")
         self.assertRegex(listing[6], r"^-rwxr-xr-x ")
 
@@ -170,7 +209,9 @@ class KernelKeyTest(TemporaryCache):
         (self.tree / ".git").mkdir()
 
     def key(self, fragment="CONFIG_SMP=y\n", series=()):
-        return cache.key(self.script.cache_parts(self.script.open_source(str(self.tree), None), fragment, series))
+        return cache.key(
+            self.script.cache_parts(self.script.open_source(str(self.tree), None), fragment, series)
+        )
 
     def test_the_same_content_has_the_same_key(self):
         self.assertEqual(self.key(), self.key())
@@ -192,7 +233,9 @@ class KernelKeyTest(TemporaryCache):
     def test_what_is_no_source_is_one_clear_error(self):
         with self.assertRaisesRegex(cache.Error, "is no Linux source tree"):
             self.script.open_source(str(self.folder), None)
-        with self.assertRaisesRegex(cache.Error, "a folder, a tarball, or a Debian package linux-source-X.Y"):
+        with self.assertRaisesRegex(
+            cache.Error, "a folder, a tarball, or a Debian package linux-source-X.Y"
+        ):
             self.script.open_source("linux-sauce-6.1", None)
 
     def test_a_bad_fragment_names_file_and_line(self):
@@ -206,18 +249,25 @@ class KconfigTest(unittest.TestCase):
     def test_later_fragments_win(self):
         small = kconfig.parse("CONFIG_MODULES=n\n# CONFIG_VIRT_DRIVERS is not set\nCONFIG_SMP=y\n")
         more = kconfig.parse("CONFIG_MODULES=y\nCONFIG_VIRT_DRIVERS=y\n")
-        self.assertEqual(kconfig.stack([small, more]),
-                         "CONFIG_MODULES=y\nCONFIG_SMP=y\nCONFIG_VIRT_DRIVERS=y\n")
+        self.assertEqual(
+            kconfig.stack([small, more]), "CONFIG_MODULES=y\nCONFIG_SMP=y\nCONFIG_VIRT_DRIVERS=y\n"
+        )
 
     def test_what_a_kernel_turned_down_is_found(self):
         wanted = kconfig.parse('CONFIG_A=y\nCONFIG_B="x"\n# CONFIG_C is not set\nCONFIG_D=64\n')
         got = kconfig.parse('CONFIG_B="x"\nCONFIG_C=y\nCONFIG_D=16\n# CONFIG_A is not set\n')
-        self.assertEqual(kconfig.refused(wanted, got),
-                         [("CONFIG_A", "y", "n"), ("CONFIG_C", "n", "y"), ("CONFIG_D", "64", "16")])
+        self.assertEqual(
+            kconfig.refused(wanted, got),
+            [("CONFIG_A", "y", "n"), ("CONFIG_C", "n", "y"), ("CONFIG_D", "64", "16")],
+        )
 
     def test_small_config_says_nothing_twice(self):
         lines = (ROOM / "small.config").read_text().splitlines()
-        options = [line for line in lines if line and (not line.startswith("#") or line.endswith(" is not set"))]
+        options = [
+            line
+            for line in lines
+            if line and (not line.startswith("#") or line.endswith(" is not set"))
+        ]
         self.assertEqual(len(kconfig.parse("\n".join(lines))), len(options))
 
 
@@ -230,32 +280,52 @@ DIFF = b"""--- a/file
 
 
 def mail(subject, body, encoding="7bit"):
-    return (b"From 0000 Mon Sep 17 00:00:00 2001\nSubject: " + subject
-            + b"\nContent-Transfer-Encoding: " + encoding.encode() + b"\n\n" + body + b"\n")
+    return (
+        b"From 0000 Mon Sep 17 00:00:00 2001\nSubject: "
+        + subject
+        + b"\nContent-Transfer-Encoding: "
+        + encoding.encode()
+        + b"\n\n"
+        + body
+        + b"\n"
+    )
 
 
 class PatchesTest(TemporaryCache):
     def test_a_folder_goes_by_name_and_leaves_out_the_cover_letter(self):
         (self.folder / "0002-b.patch").write_bytes(DIFF % (b"two", b"three"))
         (self.folder / "0001-a.patch").write_bytes(DIFF % (b"one", b"two"))
-        (self.folder / "0000-cover-letter.patch").write_bytes(mail(b"[PATCH 0/2] cover", b" file | 2 +-"))
+        (self.folder / "0000-cover-letter.patch").write_bytes(
+            mail(b"[PATCH 0/2] cover", b" file | 2 +-")
+        )
         (self.folder / "README").write_text("no patch")
-        self.assertEqual([patch.name for patch in patches.load(self.folder)], ["0001-a.patch", "0002-b.patch"])
+        self.assertEqual(
+            [patch.name for patch in patches.load(self.folder)], ["0001-a.patch", "0002-b.patch"]
+        )
 
     def test_a_series_file_gives_the_order(self):
         (self.folder / "b.patch").write_bytes(DIFF % (b"one", b"two"))
         (self.folder / "a.patch").write_bytes(DIFF % (b"two", b"three"))
         (self.folder / "series").write_text("# order\nb.patch\na.patch -p1\n")
-        self.assertEqual([patch.name for patch in patches.load(self.folder)], ["b.patch", "a.patch"])
+        self.assertEqual(
+            [patch.name for patch in patches.load(self.folder)], ["b.patch", "a.patch"]
+        )
 
     def test_a_mailbox_goes_by_the_numbers_of_its_subjects(self):
         box = self.folder / "series.mbox"
-        box.write_bytes(mail(b"[PATCH v3 2/2] second", DIFF % (b"two", b"three"))
-                        + mail(b"[PATCH v3 0/2] cover", b"text")
-                        + mail(b"[PATCH v3 1/2] first", DIFF.replace(b"\n", b"=0A=\n") % (b"one", b"two"),
-                               "quoted-printable"))
+        box.write_bytes(
+            mail(b"[PATCH v3 2/2] second", DIFF % (b"two", b"three"))
+            + mail(b"[PATCH v3 0/2] cover", b"text")
+            + mail(
+                b"[PATCH v3 1/2] first",
+                DIFF.replace(b"\n", b"=0A=\n") % (b"one", b"two"),
+                "quoted-printable",
+            )
+        )
         loaded = patches.load(box)
-        self.assertEqual([patch.name for patch in loaded], ["[PATCH v3 1/2] first", "[PATCH v3 2/2] second"])
+        self.assertEqual(
+            [patch.name for patch in loaded], ["[PATCH v3 1/2] first", "[PATCH v3 2/2] second"]
+        )
         tree = self.folder / "tree"
         tree.mkdir()
         (tree / "file").write_text("one\n")
@@ -276,9 +346,14 @@ class PatchesTest(TemporaryCache):
 
 class DebianTest(unittest.TestCase):
     def test_what_apt_prints_is_understood(self):
-        line = ("'http://mirror/pool/l/linux/linux-source-6.1_6.1.192-3_all.deb' linux-source-6.1_6.1.192-3_all.deb "
-                "139330232 SHA256:" + "0a" * 32)
-        package = debian.Package("linux-source-6.1", *debian.parse_print_uris("W: a warning\n" + line + "\n"))
+        line = (
+            "'http://mirror/pool/l/linux/linux-source-6.1_6.1.192-3_all.deb' "
+            "linux-source-6.1_6.1.192-3_all.deb "
+            "139330232 SHA256:" + "0a" * 32
+        )
+        package = debian.Package(
+            "linux-source-6.1", *debian.parse_print_uris("W: a warning\n" + line + "\n")
+        )
         self.assertEqual((package.version, package.sha256), ("6.1.192-3", "0a" * 32))
         self.assertIsNone(debian.parse_print_uris("E: Unable to locate package linux-source-9.9\n"))
 
@@ -287,20 +362,32 @@ class CommandLineTest(unittest.TestCase):
     """What etc/rc reads from the kernel command line, run by the host's shell."""
 
     def commands(self, line):
-        script = ('. "$0/cmdline"; show() { case $1 in vlag.run=*) cmdline_command "${1#vlag.run=}" "$2" ;; '
-                  '*) printf "word %s\\n" "$1" ;; esac; }; cmdline_each "$1" show')
-        return subprocess.run(["sh", "-c", script, str(ROOM / "initramfs/etc"), line], check=True,
-                              capture_output=True, text=True).stdout.splitlines()
+        script = (
+            '. "$0/cmdline"; show() { case $1 in '
+            'vlag.run=*) cmdline_command "${1#vlag.run=}" "$2" ;; '
+            '*) printf "word %s\\n" "$1" ;; esac; }; cmdline_each "$1" show'
+        )
+        return subprocess.run(
+            ["sh", "-c", script, str(ROOM / "initramfs/etc"), line],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.splitlines()
 
     def test_plain_words(self):
-        self.assertEqual(self.commands("  console=ttyS0,115200  quiet "), ["word console=ttyS0,115200", "word quiet"])
+        self.assertEqual(
+            self.commands("  console=ttyS0,115200  quiet "),
+            ["word console=ttyS0,115200", "word quiet"],
+        )
 
     def test_commas_stand_for_blanks(self):
         self.assertEqual(self.commands("vlag.run=hackbench,-g,2,*"), ["hackbench -g 2 *"])
 
     def test_quotes_keep_everything(self):
-        self.assertEqual(self.commands('vlag.run="a, b; c > \'d\'" "vlag.run=e f" quiet'),
-                         ["a, b; c > 'd'", "e f", "word quiet"])
+        self.assertEqual(
+            self.commands('vlag.run="a, b; c > \'d\'" "vlag.run=e f" quiet'),
+            ["a, b; c > 'd'", "e f", "word quiet"],
+        )
 
     def test_an_open_quote_ends_with_the_line(self):
         self.assertEqual(self.commands('vlag.run="a b'), ["a b"])
@@ -331,11 +418,15 @@ class InitramfsTest(TemporaryCache):
 
     def test_the_programs_need_no_loader(self):
         for source in sorted((ROOM / "src").glob("*.c")):
-            self.assertFalse(self.script.is_dynamic(self.script.compile_program(source, self.folder)), source)
+            self.assertFalse(
+                self.script.is_dynamic(self.script.compile_program(source, self.folder)), source
+            )
 
     def test_rdtsc_prints_a_number_that_grows(self):
         program = self.script.compile_program(ROOM / "src/rdtsc.c", self.folder)
-        first, second = (int(subprocess.run([program], check=True, capture_output=True).stdout) for _ in range(2))
+        first, second = (
+            int(subprocess.run([program], check=True, capture_output=True).stdout) for _ in range(2)
+        )
         self.assertLess(first, second)
 
     def test_a_dynamic_program_brings_its_loader(self):
