@@ -298,12 +298,24 @@ static void test_rex_counts_only_just_before_the_opcode(void **state)
 
 static void test_what_is_cut_off_is_said_to_be(void **state)
 {
-	static const u8 bytes[] = {0x66, 0x41, 0xc7, 0x84, 0x25, 1, 2, 3, 4, 5, 6};
+	static const u8 insns[][14] = {
+	    /* length, bytes */
+	    {11, 0x66, 0x41, 0xc7, 0x84, 0x25, 1, 2, 3, 4, 5, 6},
+	    {12, 0x41, 0xc7, 0x84, 0x25, 1, 2, 3, 4, 5, 6, 7, 8},
+	    {6, 0x89, 0x83, 0xb0, 0, 0, 0},
+	    {2, 0x8b, 0x00},
+	    {10, 0x48, 0xa1, 1, 2, 3, 4, 5, 6, 7, 8},
+	};
 
-	for (unsigned n = 1; n < sizeof(bytes); n++)
-		assert_int_equal(decode(INSN_MODE_64, n, bytes), E_TRUNC);
-	assert_int_equal(decode(INSN_MODE_64, sizeof(bytes), bytes), 0);
-	assert_int_equal(insn.length, sizeof(bytes));
+	for (unsigned i = 0; i < ARRAY_SIZE(insns); i++) {
+		const u8 *bytes = &insns[i][1];
+		unsigned length = insns[i][0];
+
+		for (unsigned n = 1; n < length; n++)
+			assert_int_equal(decode(INSN_MODE_64, n, bytes), E_TRUNC);
+		assert_int_equal(decode(INSN_MODE_64, length, bytes), 0);
+		assert_int_equal(insn.length, length);
+	}
 }
 
 static void test_no_instruction_is_longer_than_15_bytes(void **state)

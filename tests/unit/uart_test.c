@@ -270,6 +270,30 @@ static void test_no_byte_is_lost_by_a_driver_that_heeds_thre(void **state)
 	assert_int_equal(uart.tx_lost, 1);
 }
 
+static void test_plain_accesses_are_those_of_a_polling_console(void **state)
+{
+	open_port(0);
+	assert_true(uart_access_is_plain(&uart, 0x3fd, false));
+	assert_true(uart_access_is_plain(&uart, 0x3f8, true));
+	assert_false(uart_access_is_plain(&uart, 0x3f8, false));
+	assert_false(uart_access_is_plain(&uart, 0x3fa, false));
+	assert_false(uart_access_is_plain(&uart, 0x3f9, true));
+	out(IER, 0x02);
+	assert_false(uart_access_is_plain(&uart, 0x3f8, true));
+	out(IER, 0x00);
+	out(LCR, 0x83);
+	assert_false(uart_access_is_plain(&uart, 0x3f8, true));
+	out(LCR, 0x03);
+	out(MCR, 0x1b);
+	assert_false(uart_access_is_plain(&uart, 0x3f8, true));
+	out(MCR, 0x0b);
+	for (int i = 0; i < 17; i++)
+		uart_rx_push(&uart, 'x', now);
+	assert_false(uart_access_is_plain(&uart, 0x3fd, false)); /* clears the overrun */
+	in(LSR);
+	assert_true(uart_access_is_plain(&uart, 0x3fd, false));
+}
+
 static void test_a_full_ring_interrupts_when_it_has_room_again(void **state)
 {
 	open_port(0x02);
@@ -453,6 +477,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_a_burst_is_one_interrupt, setup),
 	    cmocka_unit_test_setup(test_a_driver_that_does_not_poll_gets_the_next_interrupt, setup),
 	    cmocka_unit_test_setup(test_no_byte_is_lost_by_a_driver_that_heeds_thre, setup),
+	    cmocka_unit_test_setup(test_plain_accesses_are_those_of_a_polling_console, setup),
 	    cmocka_unit_test_setup(test_a_full_ring_interrupts_when_it_has_room_again, setup),
 	    cmocka_unit_test_setup(test_receive_trigger_levels, setup),
 	    cmocka_unit_test_setup(test_few_bytes_raise_a_timeout, setup),
