@@ -245,6 +245,64 @@ class KernelKeyTest(TemporaryCache):
             self.script.read_fragments([fragment])
 
 
+FAKE_MAKEFILE = """
+allnoconfig:
+\tsed s/CONFIG_REFUSED=y// $(KCONFIG_ALLCONFIG) >.config
+bzImage:
+\tmkdir -p arch/x86/boot include/config
+\tcat file .config >arch/x86/boot/bzImage
+\techo "$$KBUILD_BUILD_USER $$KCFLAGS" >>arch/x86/boot/bzImage
+\ttouch vmlinux System.map
+\techo 9.9-test >include/config/kernel.release
+"""
+
+
+@unittest.skipUnless(shutil.which("make") and shutil.which("patch"), "make or patch is missing")
+class BuildTest(TemporaryCache):
+    """build() with a source tree that only looks like Linux."""
+
+    def setUp(self):
+        super().setUp()
+        self.script = load_script("build-kernel")
+        self.said = []
+        self.script.say = self.said.append
+        self.tree = self.folder / "linux"
+        (self.tree / "arch/x86").mkdir(parents=True)
+        (self.tree / ".git").mkdir()
+        (self.tree / "Kconfig").write_text("mainmenu")
+        (self.tree / "file").write_text("one\n")
+        (self.tree / "Makefile").write_text(FAKE_MAKEFILE)
+
+    def build(self, fragment="CONFIG_SMP=y\n", series=()):
+        out = self.folder / "out"
+        out.mkdir()
+        source = self.script.open_source(str(self.tree), None)
+        self.script.build(source, fragment, series, 1, out)
+        return out
+
+    def test_patches_and_fragment_reach_the_kernel_and_the_tree_stays_as_it_is(self):
+        os.environ["KCFLAGS"] = "-O0"
+        self.addCleanup(os.environ.pop, "KCFLAGS")
+        before = {path: path.stat().st_mtime_ns for path in self.tree.rglob("*")}
+        out = self.build(series=[patches.Patch("p", DIFF % (b"one", b"two"))])
+        self.assertEqual((out / "bzImage").read_text(), "two\nCONFIG_SMP=y\nvlag \n")
+        self.assertEqual(
+            sorted(path.name for path in out.iterdir()),
+            ["System.map", "bzImage", "config", "info.json", "vmlinux"],
+        )
+        self.assertEqual(before, {path: path.stat().st_mtime_ns for path in self.tree.rglob("*")})
+
+    def test_a_refused_option_is_told(self):
+        self.build("CONFIG_REFUSED=y\nCONFIG_SMP=y\n")
+        self.assertIn("this kernel does not take CONFIG_REFUSED=y (it has n)", self.said)
+
+    def test_a_failed_build_is_one_clear_error_with_the_log_kept(self):
+        (self.tree / "Makefile").write_text("allnoconfig:\n\t@echo 'x.c:1: error: bad'; false\n")
+        with self.assertRaisesRegex(cache.Error, "make .* failed: x.c:1: error: bad .all: (.*)."):
+            self.build()
+        self.assertIn("x.c:1: error: bad", (cache.root() / "failed-build.log").read_text())
+
+
 class KconfigTest(unittest.TestCase):
     def test_later_fragments_win(self):
         small = kconfig.parse("CONFIG_MODULES=n\n# CONFIG_VIRT_DRIVERS is not set\nCONFIG_SMP=y\n")
