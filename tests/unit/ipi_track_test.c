@@ -158,6 +158,24 @@ static void init_of_the_receiver_clears_what_others_wait_for(void **state)
 	assert_string_equal(waits(C, 2), "1:40");
 }
 
+static void init_of_the_receiver_forgets_who_sent_what_it_lost(void **state)
+{
+	u64 deliveries = 0;
+	u8 vector;
+	u32 i;
+
+	fix_online(2, true);
+	fix_ipi(A, 1, V, 0);
+	fix_ipi(A, 1, 0x4500, 0);
+	vlapic_take_startup(B, &vector);
+	fix_write(B, APIC_SVR, 0x1ff);
+	vlapic_post(B, V, false); /* a device's */
+	serve(B, 1000);
+	for (i = 0; i < IPI_HIST_BUCKETS; i++)
+		deliveries += B->count.send_to_delivery[i];
+	assert_int_equal(deliveries, 0);
+}
+
 static void init_of_the_sender_clears_what_it_waits_for(void **state)
 {
 	u8 vector;
@@ -509,6 +527,7 @@ int main(void)
 	    cmocka_unit_test(guest_tsc_offsets_do_not_matter),
 	    cmocka_unit_test(long_uptime_does_not_confuse_the_window),
 	    cmocka_unit_test(init_of_the_receiver_clears_what_others_wait_for),
+	    cmocka_unit_test(init_of_the_receiver_forgets_who_sent_what_it_lost),
 	    cmocka_unit_test(init_of_the_sender_clears_what_it_waits_for),
 	    cmocka_unit_test(knob_switches_it_off),
 	    cmocka_unit_test(eoi_of_an_incoming_ipi_does_not_erase_what_the_receiver_waits_for),

@@ -226,6 +226,7 @@ static void eoi_of_another_vector_changes_nothing(void **state)
 	vioapic_eoi(&io, V + 1);
 	vioapic_write(&io, 0x40, V - 1);
 	assert_int_equal(low(9), V | LEVEL | REMOTE_IRR);
+	assert_int_equal(io.sent[9], 1);
 }
 
 static void shared_vector_is_ended_on_every_pin(void **state)

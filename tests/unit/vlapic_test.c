@@ -309,6 +309,8 @@ static void xapic_writes_keep_only_what_exists(void **state)
 	assert_int_equal(fix_read(l, APIC_LVT_TIMER), 0x700ff);
 	fix_write(l, APIC_LVT_LINT0, 0xffffffff);
 	assert_int_equal(fix_read(l, APIC_LVT_LINT0), 0x1a7ff);
+	fix_write(l, APIC_SVR, 0xfffffdff);
+	assert_int_equal(fix_read(l, APIC_SVR), 0x11ff);
 	fix_write(l, APIC_TPR, 0xabc);
 	assert_int_equal(fix_read(l, APIC_TPR), 0xbc);
 	fix_write(l, APIC_ID, 0x55000000);
@@ -453,6 +455,7 @@ static void disabling_loses_the_state_and_refuses_messages(void **state)
 	fix_ipi(&fix_cpu[1], 0, 0x41, 0);
 	fix_ipi(&fix_cpu[1], 0, 0x400, 0);
 	fix_ipi(&fix_cpu[1], 0, 0x500, 0);
+	fix_ipi(&fix_cpu[1], 0, 0x400 | 3u << 18, 0);
 	assert_false(vlapic_has_work(l));
 	assert_true(vlapic_set_base(l, BASE_X1 | APIC_BASE_BSP));
 	assert_int_equal(fix_read(l, APIC_SVR), 0xff);
@@ -526,6 +529,18 @@ static void init_sipi_sipi_to_a_vcpu_that_gets_no_time_starts_it_once(void **sta
 	assert_int_equal(l->count.ipi_init, 1);
 	assert_int_equal(l->count.ipi_sipi, 2);
 	assert_int_equal(l->count.ipi_invalid, 1);
+}
+
+static void first_of_two_sipis_is_the_one_that_starts(void **state)
+{
+	struct vlapic *ap = &fix_cpu[1];
+	u8 vector = 0;
+
+	fix_reset(2, true);
+	fix_ipi(l, 1, 0x4600 | 0x12, 0);
+	fix_ipi(l, 1, 0x4600 | 0x77, 0);
+	assert_int_equal(vlapic_take_startup(ap, &vector), VLAPIC_STARTUP_SIPI);
+	assert_int_equal(vector, 0x12);
 }
 
 static void init_wipes_out_the_sipi_and_the_nmi_before_it(void **state)
@@ -668,6 +683,7 @@ int main(void)
 	    cmocka_unit_test(init_keeps_the_mode_and_resets_the_rest),
 	    cmocka_unit_test(sipi_starts_only_a_vcpu_that_waits),
 	    cmocka_unit_test(init_sipi_sipi_to_a_vcpu_that_gets_no_time_starts_it_once),
+	    cmocka_unit_test(first_of_two_sipis_is_the_one_that_starts),
 	    cmocka_unit_test(init_wipes_out_the_sipi_and_the_nmi_before_it),
 	    cmocka_unit_test(init_of_the_bsp_does_not_wait_for_sipi),
 	    cmocka_unit_test(nmi_is_taken_once_and_collapses),
