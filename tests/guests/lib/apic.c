@@ -53,8 +53,8 @@ void apic_self_ipi(u8 vector)
 {
 	if (x2apic)
 		wrmsr(APIC_MSR(APIC_SELF_IPI), vector);
-	else
-		apic_icr(0, ICR_SELF | ICR_FIXED | vector);
+	else /* one write: a shorthand needs no destination */
+		apic_write(APIC_ICR, ICR_SELF | ICR_FIXED | vector);
 }
 
 bool apic_has_x2apic(void)

@@ -160,7 +160,8 @@ u32 smp_start(void);
 void smp_restart(u32 cpu);
 u32 smp_cpu(void); /* number of this CPU, 0 for the boot CPU */
 u32 smp_apic_id(u32 cpu);
-/* Runs @job(@arg) on @cpu, which must be idle; smp_wait() returns when it is done. */
+/* Runs @job(@arg) on @cpu, which must be idle and is woken by an IPI; interrupts are off when @job
+ * begins. smp_wait() returns when it is done. */
 void smp_run(u32 cpu, void (*job)(u64 arg), u64 arg);
 void smp_wait(u32 cpu);
 

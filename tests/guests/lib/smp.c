@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Other CPUs: started one after another through INIT and start-up IPIs, then idle until given a
- * job. An idle CPU spins with interrupts off. */
+/* Other CPUs: started one after another through INIT and start-up IPIs, then halted until given a
+ * job, so that an idle CPU takes no time from the others where they share one. */
 #include "hv/lib/string.h"
 #include "tests/guests/lib/guest.h"
 
 #define START_TICKS 1000000000ull /* by then a CPU must have come: generous, for slow emulators */
 #define SECOND_SIPI_TICKS 20000000ull
+#define WAKE_VECTOR 0xfe
 
 struct cpu {
 	u32 apic_id;
@@ -41,13 +42,17 @@ void ap_start(u32 n)
 		test_fail("CPU %u has APIC id %u, the MADT says %u", n, apic_id(), c->apic_id);
 	WRITE_ONCE(c->alive, true);
 	for (;;) {
-		while (!READ_ONCE(c->job))
-			pause();
-		barrier();
+		for (cli(); !__atomic_load_n(&c->job, __ATOMIC_ACQUIRE); cli())
+			sti_hlt();
 		c->job(c->arg);
 		cli();
 		__atomic_store_n(&c->job, NULL, __ATOMIC_RELEASE);
 	}
+}
+
+static void on_wake(struct frame *f)
+{
+	apic_eoi();
 }
 
 static bool wait_alive(const struct cpu *c, u64 ticks)
@@ -87,6 +92,7 @@ u32 smp_start(void)
 	u32 ids[MAX_CPUS], nr = acpi_cpus(ids, MAX_CPUS), n = 1;
 
 	CHECK(nr > 0, "no MADT, or no CPU in it");
+	irq_set(WAKE_VECTOR, on_wake);
 	memcpy((void *)TRAMPOLINE, trampoline, trampoline_end - trampoline);
 	cpus[0].apic_id = apic_id();
 	for (u32 i = 0; i < nr; i++) {
@@ -102,7 +108,8 @@ u32 smp_start(void)
 void smp_run(u32 cpu, void (*job)(u64 arg), u64 arg)
 {
 	cpus[cpu].arg = arg;
-	__atomic_store_n(&cpus[cpu].job, job, __ATOMIC_RELEASE);
+	__atomic_store_n(&cpus[cpu].job, job, __ATOMIC_SEQ_CST);
+	apic_icr(cpus[cpu].apic_id, ICR_FIXED | WAKE_VECTOR);
 }
 
 void smp_wait(u32 cpu)
