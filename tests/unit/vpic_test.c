@@ -247,8 +247,10 @@ static void poll_command_acknowledges_by_a_read(void **state)
 {
 	init();
 	pulse(6);
+	vpic_set_irq(&pic, 7, true);
 	wr(0x20, 0x0c);
 	assert_int_equal(vpic_read(&pic, 0x20), 0x86);
+	assert_int_equal(vpic_read(&pic, 0x20), 0x80); /* only one read: this is the IRR */
 	assert_int_equal(isr(0x20), 0x40);
 	assert_int_equal(take(), -1);
 	wr(0x20, 0x0c);
