@@ -49,8 +49,19 @@ static void pic_port_write(struct vm *vm, u16 port, u32 size, u32 value)
 	vpic_write(&vm->pic, port, value);
 }
 
-/* PCI configuration mechanism 1 over an empty bus, and ports that are written for delay or
- * progress. */
+/* PCI configuration mechanism 1 over an empty bus: the address is kept, every device reads ones. */
+static u32 pci_address_read(struct vm *vm, u16 port, u32 size)
+{
+	return size == 4 ? vm->pci_address : UINT32_MAX;
+}
+
+static void pci_address_write(struct vm *vm, u16 port, u32 size, u32 value)
+{
+	if (size == 4)
+		vm->pci_address = value;
+}
+
+/* Ports where there is knowingly nothing: UARTs that we do not have, delays, progress codes. */
 static u32 ones_read(struct vm *vm, u16 port, u32 size)
 {
 	return UINT32_MAX;
@@ -74,8 +85,11 @@ static const struct port_range ranges[] = {
     {PORT_RTC_INDEX, PORT_RTC_DATA, true, true, rtc_port_read, rtc_port_write},
     {PORT_PM1A_EVT, PORT_PM_TMR + 3, false, true, acpipm_port_read, acpipm_port_write},
     {PORT_RESET, PORT_RESET, true, true, acpipm_port_read, acpipm_port_write},
-    {PORT_PCI_ADDRESS, PORT_PCI_ADDRESS, false, false, ones_read, swallow_write},
+    {PORT_PCI_ADDRESS, PORT_PCI_ADDRESS, false, false, pci_address_read, pci_address_write},
     {PORT_PCI_ADDRESS + 2, PORT_PCI_DATA + 3, false, false, ones_read, swallow_write},
+    {PORT_COM2, PORT_COM2 + 7, false, false, ones_read, swallow_write},
+    {PORT_COM3, PORT_COM3 + 7, false, false, ones_read, swallow_write},
+    {PORT_COM4, PORT_COM4 + 7, false, false, ones_read, swallow_write},
     {PORT_POST, PORT_POST, false, false, ones_read, swallow_write},
     {PORT_DELAY, PORT_DELAY, false, false, ones_read, swallow_write},
 };

@@ -31,6 +31,8 @@
 /* UARTs: hv/dev/uart.h */
 #define PORT_COM1 0x3F8 /* 8 ports */
 #define PORT_COM2 0x2F8 /* 8 ports */
+#define PORT_COM3 0x3E8 /* not there */
+#define PORT_COM4 0x2E8
 #define IRQ_COM1 4
 #define IRQ_COM2 3
 

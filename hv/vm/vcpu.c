@@ -303,7 +303,6 @@ void vcpu_power_up(struct vcpu *v)
 	v->system_time_msr = v->wall_clock_msr = v->steal_msr = 0;
 	v->misc_enable = 1;
 	v->cr2 = 0;
-	v->requests = 0;
 	if (this_pcpu()->loaded == v)
 		restore_registers(v);
 	vmwrite64(VMCS_GUEST_PAT, 0x0007040600070406ull);
