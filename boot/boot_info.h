@@ -5,9 +5,9 @@
  * The loader (boot/) calls the ELF entry point of vlag.elf as
  *	void entry(struct boot_info *info)		(System V ABI: %rdi)
  * on the boot CPU in 64-bit mode with interrupts off, after ExitBootServices, on the firmware's
- *identity page tables and stack. Everything that @info points to lies in memory that its memory map
- *marks MEM_BOOT, and stays valid until the hypervisor gives it back; addresses are physical and,
- *until the hypervisor has its own tables, also virtual.
+ * identity page tables, GDT and stack, which lie in memory that the map below marks MEM_BOOT. So do
+ * this structure and the files, until the hypervisor gives them back. Addresses are physical and,
+ * until the hypervisor has its own tables, also virtual.
  */
 #ifndef VLAG_BOOT_INFO_H
 #define VLAG_BOOT_INFO_H
@@ -23,12 +23,13 @@
 #define BOOT_MAX_FILES 64
 
 enum mem_type {
-	MEM_FREE,  /* RAM, the hypervisor's to allocate */
-	MEM_BOOT,  /* RAM holding this structure, the files, the command data: free once they are no
-		      longer needed */
-	MEM_IMAGE, /* RAM holding the hypervisor's loaded image */
-	MEM_ACPI,  /* ACPI tables (reclaimable) or NVS: read only, do not allocate */
-	MEM_RESERVED, /* firmware, MMIO and anything else */
+	MEM_FREE,     /* RAM, the hypervisor's to allocate */
+	MEM_BOOT,     /* RAM holding this structure, the files, the trampoline page and what the
+			 firmware left (the stack and the tables at entry among it): free once they
+			 are no longer needed */
+	MEM_IMAGE,    /* RAM holding the hypervisor's loaded image, and its symbols behind it */
+	MEM_ACPI,     /* ACPI tables (reclaimable) or NVS: read only, do not allocate */
+	MEM_RESERVED, /* firmware, MMIO, RAM below 1 MiB and anything else */
 };
 
 struct mem_range {
@@ -60,7 +61,8 @@ struct boot_info {
 
 	u64 image_base, image_size; /* where vlag.elf's segments were loaded: page aligned,
 				       contiguous, at link address 0 */
-	u64 symtab, symtab_size;    /* its ELF .symtab and .strtab, for backtraces; 0 if absent */
+	u64 symtab, symtab_size;    /* its ELF .symtab and .strtab, for backtraces; 0 if absent.
+				       They lie behind the segments, in MEM_IMAGE as well */
 	u64 strtab, strtab_size;
 
 	u64 rsdp;	  /* ACPI RSDP, 0 if there is none */

@@ -5,7 +5,6 @@
  */
 #include "boot/epoch.h"
 #include "boot/loader.h"
-#include "hv/lib/bug.h"
 #include "hv/lib/string.h"
 
 EFI_HANDLE efi_image;
