@@ -15,10 +15,17 @@ void apic_map_setup(struct apic_map *map, const struct ipi_track_knobs *knobs)
 
 /* ---- Sets of vCPUs ---- */
 
+static inline void set_clear(struct apic_set *set)
+{
+	set->count = set->words = 0;
+}
+
 static void set_add(struct apic_set *set, const struct vlapic *l)
 {
 	u32 i = l->index;
 
+	while (set->words <= i / 64)
+		set->word[set->words++] = 0;
 	if (set->word[i / 64] & BIT(i % 64))
 		return;
 	set->word[i / 64] |= BIT(i % 64);
@@ -29,24 +36,10 @@ void apic_map_all(const struct apic_map *map, const struct vlapic *except, struc
 {
 	u32 i;
 
-	memset(set, 0, sizeof(*set));
+	set_clear(set);
 	for (i = 0; i < map->nr_vcpus; i++)
 		if (map->vcpu[i] != except && READ_ONCE(map->vcpu[i]->mode) != VLAPIC_DISABLED)
 			set_add(set, map->vcpu[i]);
-}
-
-int apic_set_next(const struct apic_set *set, int after)
-{
-	u32 i = after + 1;
-
-	while (i < APIC_MAP_VCPUS) {
-		u64 word = set->word[i / 64] >> i % 64;
-
-		if (word)
-			return i + ffs64(word);
-		i = ALIGN_DOWN(i, 64) + 64;
-	}
-	return -1;
 }
 
 void apic_map_keep_accepting(const struct apic_map *map, struct apic_set *set)
@@ -74,7 +67,7 @@ void apic_map_keep_lowest(struct apic_map *map, struct apic_set *set)
 		if (!turn--)
 			break;
 	}
-	memset(set, 0, sizeof(*set));
+	set_clear(set);
 	set_add(set, map->vcpu[i]);
 }
 
@@ -115,7 +108,7 @@ static void resolve_walk(const struct apic_map *map, u32 dest, bool x2apic, stru
 {
 	u32 i;
 
-	memset(set, 0, sizeof(*set));
+	set_clear(set);
 	for (i = 0; i < map->nr_vcpus; i++)
 		if (match_logical(map->vcpu[i], dest, x2apic))
 			set_add(set, map->vcpu[i]);
@@ -162,7 +155,7 @@ bool apic_map_resolve(struct apic_map *map, u32 dest, bool logical, bool x2apic,
 {
 	u32 seq;
 
-	memset(set, 0, sizeof(*set));
+	set_clear(set);
 	if (dest == (x2apic ? APIC_BROADCAST_X2APIC : APIC_BROADCAST_XAPIC) &&
 	    (!logical || READ_ONCE(map->logical_mode) == APIC_LOGICAL_X2APIC)) {
 		apic_map_all(map, NULL, set);

@@ -64,10 +64,10 @@ struct apic_msg {
 	bool level;   /* trigger mode */
 };
 
-/* A set of vCPUs by index. */
+/* A set of vCPUs by index. Only the first @words words exist. */
 struct apic_set {
+	u32 count, words;
 	u64 word[APIC_MAP_WORDS];
-	u32 count;
 };
 
 /* Before the first vlapic_setup(). @knobs outlive the map. */

@@ -154,8 +154,11 @@ u32 vlapic_ppr(const struct vlapic *l)
 int vlapic_highest_deliverable(const struct vlapic *l)
 {
 	int vector = highest_irr(l);
+	int class = vector >> 4;
 
-	if (vector >> 4 <= (int)(vlapic_ppr(l) >> 4) || l->mode == VLAPIC_DISABLED)
+	/* Above the class of the PPR is above those of both that it is made of. */
+	if (class <= (int)in_service_vector(l) >> 4 ||
+	    class <= (int)(READ_ONCE(*l->tpr) & 0xff) >> 4 || l->mode == VLAPIC_DISABLED)
 		return -1;
 	return vector;
 }

@@ -63,7 +63,19 @@ void vlapic_post_sipi(struct vlapic *l, u8 vector);
 void vlapic_send_ipi(struct vlapic *l, u64 icr, u32 dest, u64 now);
 
 /* The vCPU index in @set that follows @after (-1 for the first), or -1. */
-int apic_set_next(const struct apic_set *set, int after);
+static inline int apic_set_next(const struct apic_set *set, int after)
+{
+	u32 i = after + 1;
+
+	while (i < set->words * 64) {
+		u64 word = set->word[i / 64] >> i % 64;
+
+		if (word)
+			return i + ffs64(word);
+		i = ALIGN_DOWN(i, 64) + 64;
+	}
+	return -1;
+}
 
 #define APIC_SET_FOREACH(i, set)                                                                   \
 	for ((i) = apic_set_next(set, -1); (i) >= 0; (i) = apic_set_next(set, i))

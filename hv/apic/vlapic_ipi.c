@@ -61,12 +61,37 @@ static __attribute__((noinline)) bool send_unicast(struct vlapic *l, struct vlap
 	return true;
 }
 
+/*
+ * The APIC that alone is meant by a logical destination, when it is one bit and every APIC is in
+ * x2APIC mode; else NULL.
+ */
+static struct vlapic *x2apic_logical_one(const struct apic_map *map, u32 dest)
+{
+	u32 bits = dest & 0xffff, id = (dest >> 16) * 16;
+
+	if (!bits || (bits & (bits - 1)) || id >= APIC_MAP_IDS ||
+	    READ_ONCE(map->logical_mode) != APIC_LOGICAL_X2APIC)
+		return NULL;
+	return READ_ONCE(map->phys[id + ffs64(bits)]);
+}
+
 static __attribute__((noinline)) bool x2apic_icr_slow(struct vlapic *l, u64 icr, u64 now)
 {
+	u32 dest = icr >> 32;
+	struct vlapic *to;
+
 	if (icr & ICR_X2APIC_RESERVED)
 		return false;
 	l->icr = icr & ~ICR_BUSY;
-	vlapic_send_ipi(l, icr, icr >> 32, now);
+	if ((icr & (ICR_DELIVERY_MASK | ICR_LOGICAL | ICR_SHORTHAND_MASK)) == ICR_LOGICAL &&
+	    (u8)icr >= VLAPIC_MIN_VECTOR) {
+		to = x2apic_logical_one(l->map, dest);
+		if (to && READ_ONCE(to->accepts)) {
+			l->count.ipi_fast++;
+			return to == l ? post_self(l, icr) : send_unicast(l, to, icr, now);
+		}
+	}
+	vlapic_send_ipi(l, icr, dest, now);
 	return true;
 }
 

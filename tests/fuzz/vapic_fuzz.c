@@ -91,7 +91,8 @@ static void check_map(u32 dest, bool logical, bool x2apic)
 	map.seq++;
 	apic_map_resolve(&map, dest, logical, x2apic, &by_walk);
 	map.seq--;
-	BUG_ON(memcmp(&by_map, &by_walk, sizeof(by_map)));
+	BUG_ON(by_map.count != by_walk.count || by_map.words != by_walk.words);
+	BUG_ON(memcmp(by_map.word, by_walk.word, by_map.words * sizeof(u64)));
 	BUG_ON(by_map.count > CPUS);
 }
 
