@@ -5,6 +5,10 @@
 // sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c
 #include "tests/sim/world.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 /* @n busy vCPUs of equal weight on pCPU 0, one of them running for a little while. */
 static struct world *busy(u32 n)
 {
@@ -125,6 +129,10 @@ static void a_relative_deadline_is_marked_only_if_it_will_be_consumed(void **sta
 
 		w->knobs.PLACE_REL_DEADLINE = on;
 		target = some_queued(w);
+		/* Part of its request is used up. */
+		timeline_erase(&w->rqs[0].root, &target->se);
+		target->se.deadline -= 200 * USEC;
+		timeline_insert(&w->rqs[0].root, &target->se);
 		request = target->se.deadline - target->se.vruntime;
 		yield_to(w, w->rqs[0].curr, target);
 		assert_false(target->se.rel_deadline);
@@ -198,7 +206,34 @@ static void max_slice_of_a_leaf_is_reset_on_insertion(void **state)
 	free(w);
 }
 
-/* The hypervisor's asserts catch a second sched_begin() in one section and any use outside. */
+/* Runs @fn in a child, where it must end in BUG(). */
+static void expect_bug(void (*fn)(struct world *), struct world *w)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		close(2);
+		signal(SIGABRT, SIG_DFL);
+		fn(w);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+static void begin_twice(struct world *w)
+{
+	begin(w, 0);
+	begin(w, 0);
+}
+
+static void use_outside(struct world *w)
+{
+	w->now += MSEC;
+	sched_update_curr(&w->rqs[0]);
+}
+
 static void the_clock_is_set_once_per_lock_section(void **state)
 {
 	struct world *w = busy(2);
@@ -218,6 +253,9 @@ static void the_clock_is_set_once_per_lock_section(void **state)
 	assert_int_equal(rq->clock, before + MSEC);
 	sched_end(rq);
 	assert_false(rq->in_section);
+	/* Twice in one section, or use before it: caught at once in debug builds. */
+	expect_bug(begin_twice, w);
+	expect_bug(use_outside, w);
 	free(w);
 }
 
@@ -331,6 +369,19 @@ static void virtual_time_does_not_go_stale_while_one_runs_alone(void **state)
 	}
 }
 
+static void the_zero_point_follows_while_many_run(void **state)
+{
+	struct world *w = busy(4);
+	struct sched_timeline *tl = &w->rqs[0].root;
+	u64 zero;
+
+	/* A minute in which nobody comes or goes. */
+	run(w, 0, 60 * SEC);
+	zero = tl->zero_vruntime;
+	assert_true((s64)(timeline_avg(tl) - zero) < (s64)(2 * MSEC));
+	free(w);
+}
+
 static void a_machine_that_stood_still_for_hours_goes_on_fairly(void **state)
 {
 	struct world *w = busy(3);
@@ -433,6 +484,7 @@ int main(void)
 	    cmocka_unit_test(a_yield_loop_does_not_run_away_with_the_deadline),
 	    cmocka_unit_test(yields_in_a_loop_alternate),
 	    cmocka_unit_test(virtual_time_does_not_go_stale_while_one_runs_alone),
+	    cmocka_unit_test(the_zero_point_follows_while_many_run),
 	    cmocka_unit_test(a_machine_that_stood_still_for_hours_goes_on_fairly),
 	    cmocka_unit_test(who_enters_an_empty_queue_does_not_start_at_zero),
 	    cmocka_unit_test(a_new_vcpu_on_a_busy_pcpu_takes_its_share_and_no_more),

@@ -220,7 +220,7 @@ static void step(struct scenario *s, bool knobs_change, bool modes_change)
 	u32 cpu = (u32)rnd(w, w->nr_rqs);
 	struct run_queue *rq = &w->rqs[cpu];
 	struct sched_vcpu *v, *t;
-	u64 op = rnd(w, 100), stop = sched_slice_end(rq), longest = 100 * MSEC;
+	u64 op = rnd(w, 100), stop = sched_slice_end(rq), longest;
 
 	/* Time goes on: to the end of a slice, or some way into it. */
 	if (stop > w->now && stop - w->now < 200 * MSEC && chance(w, 60))
@@ -237,6 +237,7 @@ static void step(struct scenario *s, bool knobs_change, bool modes_change)
 	} else if (op < 45 && rq->curr) {
 		book(s, cpu);
 		v = rq->curr;
+		longest = timeline_max_slice(v->se.timeline);
 		block(w, cpu);
 		check_saved(s, v, longest);
 		check_timeline_exact(s, &rq->root);
@@ -275,6 +276,7 @@ static void step(struct scenario *s, bool knobs_change, bool modes_change)
 	} else if (op < 96) {
 		v = &w->vcpus[rnd(w, w->nr_vcpus)];
 		book(s, v->cpu);
+		longest = v->se.on_rq ? timeline_max_slice(v->se.timeline) : 100 * MSEC;
 		take_off(w, v);
 		check_saved(s, v, longest);
 		pick_checked(s, v->cpu);
