@@ -9,6 +9,7 @@
 #include "hv/console.h"
 #include "hv/image.h"
 #include "hv/lib/bug.h"
+#include "hv/main.h"
 #include "hv/pcpu.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
@@ -53,24 +54,45 @@ static void print_address(struct out *out, u64 rip)
 		out_print(out, "  %016lx\n", rip);
 }
 
-static bool on_stack(u64 rbp)
+/* Is there a call just before @address? (E8 rel32, or FF /2 with up to five bytes of operand) */
+static bool is_return_address(u64 address)
 {
-	return IS_ALIGNED(rbp, 8) && rbp > PAGE_SIZE && rbp < (1ull << 46);
+	const u8 *p = (const u8 *)address;
+
+	if (address < (u64)__text_start + 8 || address >= (u64)__text_end)
+		return false;
+	if (p[-5] == 0xe8)
+		return true;
+	for (int n = 2; n <= 7; n++) {
+		if (p[-n] == 0xff && (p[-n + 1] >> 3 & 7) == 2)
+			return true;
+	}
+	return false;
 }
 
-static void print_backtrace(struct out *out, u64 rip, u64 rbp)
+/*
+ * Frame pointers would cost three instructions in each function of the exit path. So the stack is
+ * searched for what looks like return addresses; now and then a stale one shows up.
+ */
+static void print_backtrace(struct out *out, u64 rip, u64 rsp)
 {
+	const struct pcpu *p = this_pcpu();
+	u64 top = ALIGN_UP(rsp + 1, PAGE_SIZE);
+	int n = 0;
+
+	if (rsp < p->stack_top && rsp >= p->stack_top - PCPU_STACK_SIZE)
+		top = p->stack_top;
+	else if (rsp < (u64)(boot_stack + PCPU_STACK_SIZE) && rsp >= (u64)boot_stack)
+		top = (u64)(boot_stack + PCPU_STACK_SIZE);
 	out_print(out, "backtrace (image at 0x%lx):\n", image_base);
 	print_address(out, rip);
-	for (int i = 0; i < MAX_FRAMES && on_stack(rbp); i++) {
-		const u64 *frame = (const u64 *)rbp;
+	for (u64 at = ALIGN_UP(rsp, 8ul); at < top && n < MAX_FRAMES; at += 8) {
+		u64 word = *(const u64 *)at;
 
-		if (!frame[1])
-			break;
-		print_address(out, frame[1]);
-		if (frame[0] <= rbp) /* stacks grow down: anything else is not a chain */
-			break;
-		rbp = frame[0];
+		if (!is_return_address(word))
+			continue;
+		print_address(out, word);
+		n++;
 	}
 }
 
@@ -105,9 +127,9 @@ static struct out *panic_begin(void)
 	return console_panic_out();
 }
 
-static __noreturn void panic_end(struct out *out, u64 rip, u64 rbp)
+static __noreturn void panic_end(struct out *out, u64 rip, u64 rsp)
 {
-	print_backtrace(out, rip, rbp);
+	print_backtrace(out, rip, rsp);
 	print_last_exits(out, this_pcpu());
 	out_print(out, "vlag: fatal: panic, please report the lines above\n");
 	console_drain();
@@ -131,7 +153,7 @@ void panic_trap(const struct trap_frame *f)
 	out_print(out, "R13 %016lx R14 %016lx R15 %016lx\n", f->r13, f->r14, f->r15);
 	out_print(out, "CR0 %016lx CR3 %016lx CR4 %016lx EFER %04lx\n", read_cr0(), read_cr3(),
 		  read_cr4(), rdmsr(MSR_EFER));
-	panic_end(out, f->rip, f->rbp);
+	panic_end(out, f->rip, f->rsp);
 }
 
 void bug(const char *file, int line, const char *what)
@@ -139,7 +161,7 @@ void bug(const char *file, int line, const char *what)
 	struct out *out = panic_begin();
 
 	out_print(out, "\nvlag: panic on pCPU %u: %s:%d: %s\n", this_pcpu()->id, file, line, what);
-	panic_end(out, (u64)__builtin_return_address(0), *(u64 *)__builtin_frame_address(0));
+	panic_end(out, (u64)__builtin_return_address(0), (u64)__builtin_frame_address(0));
 }
 
 void panic_nmi(const struct trap_frame *f)

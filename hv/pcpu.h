@@ -41,6 +41,7 @@ struct pcpu {
 	void (*call_fn)(void *arg); /* what another pCPU asks this one to do; pcpu_call() */
 	void *call_arg;
 
+	u64 next_poll; /* boot CPU: when boot_cpu_poll() is due, host TSC */
 	u64 vmxon_pa;
 	u64 idle_ticks;	      /* TSC ticks spent in HLT */
 	u64 nr_switches;      /* vCPU to another vCPU */

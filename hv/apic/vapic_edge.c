@@ -15,8 +15,9 @@ void vapic_kick(struct vlapic *target)
 {
 	struct vcpu *v = vcpu_of(target);
 
-	vcpu_request(v, REQ_EVENT);
-	vcpu_kick(v);
+	/* Set already: whoever set it has kicked, and the vCPU clears it before it looks. */
+	if (!(vcpu_request(v, REQ_EVENT) & REQ_EVENT))
+		vcpu_kick(v);
 }
 
 void vapic_broadcast_eoi(struct vlapic *from, u8 vector)

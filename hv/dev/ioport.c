@@ -17,28 +17,64 @@
 
 struct port_range {
 	u16 first, last;
-	bool bytes;   /* wider accesses are split, as on the ISA bus */
-	bool updates; /* an access may change lines, events or timers */
+	bool bytes; /* wider accesses are split, as on the ISA bus */
 	u32 (*read)(struct vm *vm, u16 port, u32 size);
 	void (*write)(struct vm *vm, u16 port, u32 size, u32 value);
 };
 
+/* After an access that may have changed lines, events or timers. */
+static void update(struct vm *vm, u64 now);
+
 #define DEVICE(name)                                                                               \
 	static u32 name##_port_read(struct vm *vm, u16 port, u32 size)                             \
 	{                                                                                          \
-		return name##_read(&vm->name, port, size, vm_now_ns(vm));                          \
+		u64 now = vm_now_ns(vm);                                                           \
+		u32 value = name##_read(&vm->name, port, size, now);                               \
+                                                                                                   \
+		update(vm, now);                                                                   \
+		return value;                                                                      \
 	}                                                                                          \
 	static void name##_port_write(struct vm *vm, u16 port, u32 size, u32 value)                \
 	{                                                                                          \
-		name##_write(&vm->name, port, size, value, vm_now_ns(vm));                         \
+		u64 now = vm_now_ns(vm);                                                           \
+                                                                                                   \
+		name##_write(&vm->name, port, size, value, now);                                   \
+		update(vm, now);                                                                   \
 	}
-DEVICE(uart)
 DEVICE(pit)
 DEVICE(rtc)
 DEVICE(acpipm)
 DEVICE(kbc)
 #undef DEVICE
 
+/* Printing is what guests do most here: those accesses need neither time nor an update. */
+static u32 uart_port_read(struct vm *vm, u16 port, u32 size)
+{
+	u64 now;
+	u32 value;
+
+	if (likely(uart_access_is_plain(&vm->uart, port, false)))
+		return uart_read(&vm->uart, port, size, 0);
+	now = vm_now_ns(vm);
+	value = uart_read(&vm->uart, port, size, now);
+	update(vm, now);
+	return value;
+}
+
+static void uart_port_write(struct vm *vm, u16 port, u32 size, u32 value)
+{
+	u64 now;
+
+	if (likely(uart_access_is_plain(&vm->uart, port, true))) {
+		uart_write(&vm->uart, port, size, value, 0);
+		return;
+	}
+	now = vm_now_ns(vm);
+	uart_write(&vm->uart, port, size, value, now);
+	update(vm, now);
+}
+
+/* The PIC tells the boot vCPU's LINT0 itself. */
 static u32 pic_port_read(struct vm *vm, u16 port, u32 size)
 {
 	return vpic_read(&vm->pic, port);
@@ -72,26 +108,26 @@ static void swallow_write(struct vm *vm, u16 port, u32 size, u32 value)
 }
 
 static const struct port_range ranges[] = {
-    {0, 0, false, false, NULL, NULL}, /* index 0: nobody */
-    {PORT_COM1, PORT_COM1 + 7, true, true, uart_port_read, uart_port_write},
-    {PORT_PIC1, PORT_PIC1 + 1, true, true, pic_port_read, pic_port_write},
-    {PORT_PIC2, PORT_PIC2 + 1, true, true, pic_port_read, pic_port_write},
-    {PORT_ELCR, PORT_ELCR + 1, true, true, pic_port_read, pic_port_write},
-    {PORT_PIT, PORT_PIT + 3, true, true, pit_port_read, pit_port_write},
-    {PORT_NMI_SC, PORT_NMI_SC, true, true, pit_port_read, pit_port_write},
-    {PORT_KBC_DATA, PORT_KBC_DATA, true, true, kbc_port_read, kbc_port_write},
-    {PORT_KBC_CMD, PORT_KBC_CMD, true, true, kbc_port_read, kbc_port_write},
-    {PORT_FAST_A20, PORT_FAST_A20, true, true, kbc_port_read, kbc_port_write},
-    {PORT_RTC_INDEX, PORT_RTC_DATA, true, true, rtc_port_read, rtc_port_write},
-    {PORT_PM1A_EVT, PORT_PM_TMR + 3, false, true, acpipm_port_read, acpipm_port_write},
-    {PORT_RESET, PORT_RESET, true, true, acpipm_port_read, acpipm_port_write},
-    {PORT_PCI_ADDRESS, PORT_PCI_ADDRESS, false, false, pci_address_read, pci_address_write},
-    {PORT_PCI_ADDRESS + 2, PORT_PCI_DATA + 3, false, false, ones_read, swallow_write},
-    {PORT_COM2, PORT_COM2 + 7, false, false, ones_read, swallow_write},
-    {PORT_COM3, PORT_COM3 + 7, false, false, ones_read, swallow_write},
-    {PORT_COM4, PORT_COM4 + 7, false, false, ones_read, swallow_write},
-    {PORT_POST, PORT_POST, false, false, ones_read, swallow_write},
-    {PORT_DELAY, PORT_DELAY, false, false, ones_read, swallow_write},
+    {0, 0, false, NULL, NULL}, /* index 0: nobody */
+    {PORT_COM1, PORT_COM1 + 7, true, uart_port_read, uart_port_write},
+    {PORT_PIC1, PORT_PIC1 + 1, true, pic_port_read, pic_port_write},
+    {PORT_PIC2, PORT_PIC2 + 1, true, pic_port_read, pic_port_write},
+    {PORT_ELCR, PORT_ELCR + 1, true, pic_port_read, pic_port_write},
+    {PORT_PIT, PORT_PIT + 3, true, pit_port_read, pit_port_write},
+    {PORT_NMI_SC, PORT_NMI_SC, true, pit_port_read, pit_port_write},
+    {PORT_KBC_DATA, PORT_KBC_DATA, true, kbc_port_read, kbc_port_write},
+    {PORT_KBC_CMD, PORT_KBC_CMD, true, kbc_port_read, kbc_port_write},
+    {PORT_FAST_A20, PORT_FAST_A20, true, kbc_port_read, kbc_port_write},
+    {PORT_RTC_INDEX, PORT_RTC_DATA, true, rtc_port_read, rtc_port_write},
+    {PORT_PM1A_EVT, PORT_PM_TMR + 3, false, acpipm_port_read, acpipm_port_write},
+    {PORT_RESET, PORT_RESET, true, acpipm_port_read, acpipm_port_write},
+    {PORT_PCI_ADDRESS, PORT_PCI_ADDRESS, false, pci_address_read, pci_address_write},
+    {PORT_PCI_ADDRESS + 2, PORT_PCI_DATA + 3, false, ones_read, swallow_write},
+    {PORT_COM2, PORT_COM2 + 7, false, ones_read, swallow_write},
+    {PORT_COM3, PORT_COM3 + 7, false, ones_read, swallow_write},
+    {PORT_COM4, PORT_COM4 + 7, false, ones_read, swallow_write},
+    {PORT_POST, PORT_POST, false, ones_read, swallow_write},
+    {PORT_DELAY, PORT_DELAY, false, ones_read, swallow_write},
 };
 
 static u8 range_of_port[65536];
@@ -148,10 +184,8 @@ static void set_device_timer(struct vm *vm, u64 now)
 	timer_set(&vm->vcpus[0]->pcpu->timers, &vm->dev_timer, vm->tsc_base + tsc_from_ns(at) + 2);
 }
 
-void devices_update(struct vm *vm)
+static void update(struct vm *vm, u64 now)
 {
-	u64 now = vm_now_ns(vm);
-
 	set_line(vm, LINE_PIT, vm->pit.irq);
 	set_line(vm, LINE_UART, vm->uart.irq);
 	set_line(vm, LINE_RTC, vm->rtc.irq);
@@ -162,6 +196,11 @@ void devices_update(struct vm *vm)
 		vm_stop(vm, VM_END_POWEROFF, 0, NULL);
 	if (vm->acpipm.reset || vm->kbc.reset)
 		vm_stop(vm, VM_END_RESET, 0, NULL);
+}
+
+void devices_update(struct vm *vm)
+{
+	update(vm, vm_now_ns(vm));
 }
 
 static void device_timer_fired(struct timer *t, u64 now_tsc)
@@ -236,8 +275,6 @@ u32 ioport_read(struct vcpu *v, u16 port, u32 size)
 	}
 	spin_lock(&vm->lock);
 	value = r->read(vm, port, size);
-	if (r->updates)
-		devices_update(vm);
 	spin_unlock(&vm->lock);
 	return value & ones(size);
 }
@@ -267,7 +304,5 @@ void ioport_write(struct vcpu *v, u16 port, u32 size, u32 value)
 	}
 	spin_lock(&vm->lock);
 	r->write(vm, port, size, value);
-	if (r->updates)
-		devices_update(vm);
 	spin_unlock(&vm->lock);
 }

@@ -54,10 +54,11 @@ static void wake(struct pcpu *p, struct vcpu *v)
 	runq_queue(&p->runq, v);
 	if (p->idle)
 		pcpu_kick(p);
-	else if (p->current && p != this_pcpu())
-		pcpu_kick(p); /* its timer knows no slice end while it is alone */
-	else if (p->current)
+	else if (p->current) {
+		/* Its timer knows no slice end while it is alone. */
 		vcpu_request(p->current, REQ_TIMER);
+		pcpu_kick(p);
+	}
 }
 
 void vcpu_kick(struct vcpu *v)
@@ -66,6 +67,15 @@ void vcpu_kick(struct vcpu *v)
 
 	if (p == this_pcpu() && p->current == v)
 		return; /* handled before it is entered again */
+	/*
+	 * No lock is needed to interrupt a vCPU that runs: the caller's bit was set with a full
+	 * barrier before this look at the state, and put_current() says HALTED with one before it
+	 * looks at the bits.
+	 */
+	if (READ_ONCE(v->state) == VCPU_RUNNING) {
+		pcpu_kick(p);
+		return;
+	}
 	spin_lock(&p->runq.lock);
 	if (v->state == VCPU_HALTED)
 		wake(p, v);
@@ -100,8 +110,9 @@ static void put_current(struct pcpu *p, struct vcpu *v, u64 now)
 	}
 	if (v->halted) {
 		set_state(v, VCPU_HALTED, now);
-		/* Between this store and that look lies the lock: a waker either sees HALTED or is
-		 * seen here. */
+		/* A waker either sees HALTED and takes the lock, or set its bit before this look.
+		 */
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (!vcpu_wakeable(v, now)) {
 			COUNT(v, cnt_halts);
 			return;
@@ -185,8 +196,11 @@ static void idle(struct pcpu *p)
 	u64 start = rdtsc(), wake_at = READ_ONCE(p->timers.next);
 
 	if (p->id == 0) {
-		boot_cpu_poll();
-		wake_at = min(wake_at, start + host_poll_ticks);
+		if (start >= p->next_poll) {
+			boot_cpu_poll();
+			p->next_poll = start + host_poll_ticks;
+		}
+		wake_at = min(wake_at, p->next_poll);
 	}
 	if (wake_at != UINT64_MAX)
 		lapic_timer_arm(wake_at);

@@ -104,9 +104,10 @@ struct vcpu {
 	u64 nr_switches;
 };
 
-static inline void vcpu_request(struct vcpu *v, u64 bits)
+/* Sets request bits; returns what was set before. A full barrier. */
+static inline u64 vcpu_request(struct vcpu *v, u64 bits)
 {
-	__atomic_or_fetch(&v->requests, bits, __ATOMIC_SEQ_CST);
+	return __atomic_fetch_or(&v->requests, bits, __ATOMIC_SEQ_CST);
 }
 
 static inline u64 vcpu_guest_tsc(const struct vcpu *v, u64 host_tsc)

@@ -30,7 +30,8 @@ static u32 next_pcpu; /* round robin over the pCPUs; boot CPU only */
 static bool any_started;
 
 /* Shared by all VMs until the knobs of the tracker have a home. */
-static const struct ipi_track_knobs track_knobs = {.enabled = true};
+static struct ipi_track_knobs track_knobs = {.enabled = true};
+#define IPI_WINDOW_NS 50000000ull
 
 const char *vm_state_text(const struct vm *vm)
 {
@@ -109,10 +110,11 @@ static void make_memory(struct vm *vm)
 
 	rest = page_pool_free(&pages, &largest);
 	if (!add_slot(vm, 0, low) || (size > low && !add_slot(vm, 4 * GiB, size - low)))
-		reject(vm, vm->cfg->memory_line ? vm->cfg->memory_line : vm->cfg->line, "memory",
-		       "%llu MiB are more than there is; %llu MiB are free, in one piece at most %llu "
-		       "MiB",
-		       size / MiB, rest / MiB, largest / MiB);
+		reject(
+		    vm, vm->cfg->memory_line ? vm->cfg->memory_line : vm->cfg->line, "memory",
+		    "%llu MiB are more than there is; %llu MiB are free, in one piece at most %llu "
+		    "MiB",
+		    size / MiB, rest / MiB, largest / MiB);
 }
 
 static void host_cpuid(u32 leaf, u32 subleaf, u32 regs[4])
@@ -135,8 +137,8 @@ static void make_cpuid(struct vm *vm)
 	    .invpcid = vmx_caps.invpcid,
 	};
 
-	vm->cpuid = page_alloc(CPUID_MAX_ENTRIES * sizeof(*vm->cpuid), PAGE_SIZE, PAGES_VM);
-	vm->nr_cpuid = cpuid_build(vm->cpuid, &f, host_cpuid);
+	vm->cpuid = page_alloc(sizeof(*vm->cpuid), PAGE_SIZE, PAGES_VM);
+	cpuid_build(vm->cpuid, &f, host_cpuid);
 }
 
 static struct pcpu *place(const struct cfg_vm *cfg)
@@ -155,6 +157,7 @@ static struct pcpu *place(const struct cfg_vm *cfg)
 static void make_vcpus(struct vm *vm)
 {
 	vm->vcpus = page_alloc(vm->nr_vcpus * sizeof(*vm->vcpus), PAGE_SIZE, PAGES_VM);
+	track_knobs.window = tsc_from_ns(IPI_WINDOW_NS);
 	apic_map_setup(&vm->apic_map, &track_knobs);
 	for (u32 i = 0; i < vm->nr_vcpus; i++) {
 		struct pcpu *p = place(vm->cfg);

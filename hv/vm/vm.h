@@ -39,7 +39,7 @@ enum vm_end {
 
 struct vcpu;
 struct out;
-struct cpuid_entry;
+struct cpuid_table;
 
 struct vm {
 	struct spinlock lock;
@@ -60,8 +60,7 @@ struct vm {
 	u64 eptp;
 	u64 apic_page; /* under the xAPIC's address: the CPU compares with it, the guest never reads
 			  it in xAPIC mode */
-	struct cpuid_entry *cpuid; /* hv/vmx/cpuid.c */
-	u32 nr_cpuid;
+	struct cpuid_table *cpuid;	   /* hv/vmx/cpuid.c */
 	u64 tsc_base;			   /* host TSC at guest TSC 0 and VM time 0 */
 	u64 epoch_ns;			   /* wall clock at VM time 0, ns since 1970 */
 	struct cpu_boot_state *boot_state; /* of vCPU 0, from the loader */
@@ -76,7 +75,7 @@ struct vm {
 	struct rtc rtc;
 	struct acpipm acpipm;
 	struct kbc kbc;
-	u32 pci_address; /* port 0xCF8 as written */
+	u32 pci_address;	/* port 0xCF8 as written */
 	u8 lines;		/* IRQ levels as last told to the controllers: bit per device */
 	struct timer dev_timer; /* on vCPU 0's pCPU */
 	u64 dev_timer_ns;	/* VM time that it is set for, UINT64_MAX if it is not */

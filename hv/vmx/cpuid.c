@@ -188,11 +188,19 @@ static void extended_leaves(struct cpuid_entry **next, const struct cpuid_featur
 	}
 }
 
-u32 cpuid_build(struct cpuid_entry *table, const struct cpuid_features *f, cpuid_fn host)
+static u8 *index_of(struct cpuid_table *t, u32 leaf)
 {
-	struct cpuid_entry *next = table, *e;
+	if (leaf >= LEAF_EXT_BASE)
+		return &t->extended[leaf - LEAF_EXT_BASE];
+	return leaf >= LEAF_HV_BASE ? &t->hypervisor[leaf - LEAF_HV_BASE] : &t->basic[leaf];
+}
 
-	copy(&next, 0, 0, host)->eax = 0xd;
+void cpuid_build(struct cpuid_table *table, const struct cpuid_features *f, cpuid_fn host)
+{
+	struct cpuid_entry *next = table->entry, *e;
+
+	*table = (struct cpuid_table){0};
+	copy(&next, 0, 0, host)->eax = CPUID_HIGHEST_BASIC;
 	leaf_1(&next, f, host);
 	copy(&next, 2, 0, host);
 	leaf_4(&next, f, host);
@@ -203,7 +211,9 @@ u32 cpuid_build(struct cpuid_entry *table, const struct cpuid_features *f, cpuid
 	leaf_d(&next, f, host);
 	hypervisor_leaves(&next, f);
 	extended_leaves(&next, f, host);
-	return next - table;
+	table->nr = next - table->entry;
+	for (u32 i = table->nr; i-- > 0;)
+		*index_of(table, table->entry[i].leaf) = i + 1;
 }
 
 static bool has_subleaves(u32 leaf)
@@ -211,24 +221,27 @@ static bool has_subleaves(u32 leaf)
 	return leaf == 4 || leaf == 0xb || leaf == 0xd;
 }
 
-const struct cpuid_entry *cpuid_find(const struct cpuid_entry *table, u32 nr, u32 leaf, u32 subleaf)
+const struct cpuid_entry *cpuid_find(const struct cpuid_table *t, u32 leaf, u32 subleaf)
 {
-	u64 key;
-	u32 lo = 0, hi = nr;
+	const struct cpuid_entry *e;
+	u32 low = leaf & 0xf, first;
 
-	if (unlikely(leaf > 0xd && leaf < LEAF_HV_BASE))
-		leaf = 0xd;
-	key = (u64)leaf << 32 | (has_subleaves(leaf) ? subleaf : 0);
-	while (lo < hi) {
-		u32 mid = (lo + hi) / 2;
-		u64 at = (u64)table[mid].leaf << 32 | table[mid].subleaf;
-
-		if (at == key)
-			return &table[mid];
-		if (at < key)
-			lo = mid + 1;
-		else
-			hi = mid;
+	if (likely(leaf <= CPUID_HIGHEST_BASIC))
+		first = t->basic[low];
+	else if (leaf - LEAF_HV_BASE < 16)
+		first = t->hypervisor[low];
+	else if (leaf - LEAF_EXT_BASE < 16)
+		first = t->extended[low];
+	else
+		return cpuid_find(t, CPUID_HIGHEST_BASIC, subleaf);
+	if (!first)
+		return NULL;
+	e = &t->entry[first - 1];
+	if (likely(!has_subleaves(leaf)))
+		return e;
+	for (; e < &t->entry[t->nr] && e->leaf == leaf; e++) {
+		if (e->subleaf == subleaf)
+			return e;
 	}
 	return NULL;
 }

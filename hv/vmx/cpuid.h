@@ -15,6 +15,14 @@ struct cpuid_entry {
 };
 
 #define CPUID_MAX_ENTRIES 64
+#define CPUID_HIGHEST_BASIC 0xdu
+
+struct cpuid_table {
+	struct cpuid_entry entry[CPUID_MAX_ENTRIES]; /* rising order of (leaf, subleaf) */
+	u32 nr;
+	/* 1 + index of a leaf's first entry, 0 if all zeros answer it. */
+	u8 basic[16], hypervisor[16], extended[16];
+};
 
 struct cpuid_features {
 	u32 nr_vcpus;
@@ -26,16 +34,13 @@ struct cpuid_features {
 /* Reads leaf/subleaf of the CPU below. */
 typedef void (*cpuid_fn)(u32 leaf, u32 subleaf, u32 regs[4]);
 
-/* Fills @table (CPUID_MAX_ENTRIES) in rising order of (leaf, subleaf). Returns the number of
- * entries. */
-u32 cpuid_build(struct cpuid_entry *table, const struct cpuid_features *f, cpuid_fn host);
+void cpuid_build(struct cpuid_table *table, const struct cpuid_features *f, cpuid_fn host);
 
 /*
  * The entry that answers (@leaf, @subleaf), or NULL if all zeros do. For leaves without subleaves
- * any @subleaf matches; a basic leaf above the highest gives the highest basic leaf's entry (SDM
- * vol. 2, CPUID).
+ * any @subleaf matches; a leaf beyond those that there are is answered as the highest basic one
+ * (SDM vol. 2, CPUID).
  */
-const struct cpuid_entry *cpuid_find(const struct cpuid_entry *table, u32 nr, u32 leaf,
-				     u32 subleaf);
+const struct cpuid_entry *cpuid_find(const struct cpuid_table *table, u32 leaf, u32 subleaf);
 
 #endif

@@ -6,13 +6,14 @@ default rel
 bits 64
 section .text
 
-extern vmx_exit
+extern vmx_exit, vmx_exit_requests
 global vmx_enter, vmx_exit_entry
 
 REGS_SIZE equ 16 * 8
+VCPU_REQUESTS equ 16 * 8	; offset in struct vcpu; a BUILD_BUG_ON in exit.c guards both
 PCPU_EXIT_RSP equ 8
 
-; int vmx_enter(struct vcpu *v = rdi, bool launched = esi): runs the guest until vmx_exit() says "leave". Returns 0, or 1 if VM
+; int vmx_enter(struct vcpu *v = rdi, bool launched = esi): runs the guest until an exit says "leave". Returns 0, or 1 if VM
 ; entry failed before it began (VMfail). Clobbers what the ABI allows.
 vmx_enter:
 	push rbp
@@ -49,8 +50,10 @@ vmx_exit_entry:			; HOST_RIP
 	mov rdi, rsp
 	mov rsp, [gs:PCPU_EXIT_RSP]
 	call vmx_exit
-	test eax, eax		; also CF = 0: launched
-	jnz leave_guest
+	mov ebp, eax
+	or rax, [rbx + VCPU_REQUESTS]
+	jnz look_at_requests
+.resume:			; CF = 0: launched
 	mov rsp, rbx
 
 load_guest_regs:
@@ -78,12 +81,17 @@ load_guest_regs:
 .failed:
 	mov rsp, [gs:PCPU_EXIT_RSP]
 	mov eax, 1
-	jmp leave_guest.return
+	jmp leave_guest
 
-leave_guest:
-	mov rsp, [gs:PCPU_EXIT_RSP]
+look_at_requests:		; the handler said "leave", or there is a request
+	mov rdi, rbx
+	mov esi, ebp
+	call vmx_exit_requests
+	test eax, eax
+	jz vmx_exit_entry.resume
 	xor eax, eax
-.return:
+	mov rsp, [gs:PCPU_EXIT_RSP]
+leave_guest:
 	add rsp, 8
 	pop r15
 	pop r14

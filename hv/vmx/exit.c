@@ -14,11 +14,21 @@
 #include "hv/vm/run.h"
 #include "hv/vmx/vmx.h"
 
-static const exit_handler handlers[NR_EXIT_REASONS] = {
+static enum exit_action exit_unknown(struct vcpu *v)
+{
+	return vcpu_kill(v, "unexpected VM exit, reason 0x%x, qualification 0x%lx",
+			 vmread32(VMCS_EXIT_REASON), vmreadn(VMCS_EXIT_QUALIFICATION));
+}
+
+/* Padded with exit_unknown(), so that nothing needs to be checked but the range. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+static const exit_handler handlers[NR_EXIT_REASONS] = {[0 ... NR_EXIT_REASONS - 1] = exit_unknown,
 #define X(number, name, handler) [number] = handler,
-    EXIT_REASONS(X)
+						       EXIT_REASONS(X)
 #undef X
 };
+#pragma GCC diagnostic pop
 
 const char *exit_reason_name(u32 reason)
 {
@@ -30,35 +40,32 @@ const char *exit_reason_name(u32 reason)
 	return reason < NR_EXIT_REASONS && names[reason] ? names[reason] : "?";
 }
 
-static enum exit_action exit_unknown(struct vcpu *v, u32 reason)
-{
-	return vcpu_kill(v, "unexpected VM exit, reason 0x%x, qualification 0x%lx", reason,
-			 vmreadn(VMCS_EXIT_QUALIFICATION));
-}
+/* entry.asm relies on these. */
+_Static_assert(offsetof(struct vcpu, regs) == 0, "vcpu.regs");
+_Static_assert(offsetof(struct vcpu, requests) == 16 * 8, "vcpu.requests");
 
+/*
+ * The preemption timer stands still while we are here. So that a guest that exits all the time does
+ * not outrun its timers and its slice, every LAST_EXITS-th exit sets it by the clock. Ends in a
+ * jump to the handler: the path from exit to entry is counted in instructions.
+ */
 enum exit_action vmx_exit(struct vcpu *v)
 {
 	u32 reason = vmread32(VMCS_EXIT_REASON) & 0xffff;
-	enum exit_action action;
-	u64 n = v->nr_exits++;
+	u64 n = v->nr_exits++ % LAST_EXITS;
 
-	v->last_exits[n % LAST_EXITS] = reason;
-	if (unlikely(reason >= NR_EXIT_REASONS || !handlers[reason])) {
-		exit_unknown(v, reason);
-		return EXIT_LEAVE;
-	}
+	v->last_exits[n] = reason;
+	if (unlikely(reason >= NR_EXIT_REASONS))
+		return exit_unknown(v);
 	v->exits[reason]++;
-	action = handlers[reason](v);
-	/*
-	 * The preemption timer stands still while we are here. So that a guest that exits all the
-	 * time does not outrun its timers and its slice, every LAST_EXITS-th exit sets it by the
-	 * clock.
-	 */
-	if (unlikely(n % LAST_EXITS == 0))
+	if (unlikely(!n))
 		vcpu_arm(v, rdtsc());
-	if (unlikely(READ_ONCE(v->requests)) && action == EXIT_RESUME)
-		return vcpu_requests(v);
-	return action;
+	return handlers[reason](v);
+}
+
+enum exit_action vmx_exit_requests(struct vcpu *v, enum exit_action action)
+{
+	return action == EXIT_LEAVE ? action : vcpu_requests(v);
 }
 
 enum exit_action vcpu_requests(struct vcpu *v)
@@ -90,8 +97,10 @@ enum exit_action vcpu_time_passed(struct vcpu *v)
 		vlapic_timer_expired(&v->lapic, vcpu_guest_tsc(v, now));
 		vcpu_request(v, REQ_EVENT);
 	}
-	if (p->id == 0)
+	if (p->id == 0 && now >= p->next_poll) {
 		boot_cpu_poll();
+		p->next_poll = now + host_poll_ticks;
+	}
 	if (READ_ONCE(p->runq.nr) && now >= v->slice_end)
 		return EXIT_LEAVE;
 	vcpu_arm(v, now);
@@ -105,8 +114,11 @@ enum exit_action exit_preemption_timer(struct vcpu *v)
 
 enum exit_action exit_external_interrupt(struct vcpu *v)
 {
-	host_interrupt(vmread32(VMCS_EXIT_INTR_INFO) & INTR_VECTOR);
-	return vcpu_time_passed(v);
+	u32 vector = vmread32(VMCS_EXIT_INTR_INFO) & INTR_VECTOR;
+
+	/* Who kicks has set a request before. */
+	host_interrupt(vector);
+	return vector == VEC_KICK ? EXIT_RESUME : vcpu_time_passed(v);
 }
 
 enum exit_action exit_hlt(struct vcpu *v)
@@ -116,8 +128,8 @@ enum exit_action exit_hlt(struct vcpu *v)
 	v->halted_if = vmreadn(VMCS_GUEST_RFLAGS) & RFLAGS_IF;
 	if (v->halted_if && vlapic_pending(&v->lapic) >= 0) {
 		v->halted = false;
-		vcpu_request(v, REQ_EVENT);
-		return EXIT_RESUME;
+		vcpu_set_window(v, false); /* HLT was executed with IF = 1: no need to wait */
+		return vcpu_deliver(v);
 	}
 	return EXIT_LEAVE;
 }

@@ -20,8 +20,10 @@ typedef enum exit_action (*exit_handler)(struct vcpu *v);
 EXIT_REASONS(X)
 #undef X
 
-/* Called by entry.asm after every exit. */
+/* Called by entry.asm after every exit; and after that, if it says "leave" or there are requests.
+ */
 enum exit_action vmx_exit(struct vcpu *v);
+enum exit_action vmx_exit_requests(struct vcpu *v, enum exit_action action);
 
 const char *exit_reason_name(u32 reason);
 

@@ -8,7 +8,7 @@
 enum exit_action exit_cpuid(struct vcpu *v)
 {
 	u32 leaf = v->regs[RAX], subleaf = v->regs[RCX];
-	const struct cpuid_entry *e = cpuid_find(v->vm->cpuid, v->vm->nr_cpuid, leaf, subleaf);
+	const struct cpuid_entry *e = cpuid_find(v->vm->cpuid, leaf, subleaf);
 
 	if (unlikely(!e)) {
 		v->regs[RAX] = v->regs[RBX] = v->regs[RCX] = v->regs[RDX] = 0;

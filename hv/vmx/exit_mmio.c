@@ -4,6 +4,7 @@
  * address; the instruction is fetched and decoded (hv/vmx/insn.c) for the data.
  */
 #include "hv/console.h"
+#include "hv/lib/fmt.h"
 #include "hv/lib/string.h"
 #include "hv/vmx/exit.h"
 #include "hv/vmx/gpt.h"
@@ -108,49 +109,63 @@ static enum insn_mode insn_mode(void)
 	return ar & AR_D ? INSN_MODE_32 : INSN_MODE_16;
 }
 
-static enum exit_action kill_undecoded(struct vcpu *v, u64 gpa, const u8 *b, u32 n)
+static enum exit_action kill_undecoded(struct vcpu *v, u64 gpa, const u8 *bytes, u32 n)
 {
+	char text[3 * INSN_MAX + 1] = "";
+
 	if (!n)
 		return vcpu_kill(
 		    v, "device access at 0x%lx by an instruction that cannot be fetched", gpa);
-	return vcpu_kill(v,
-			 "device access at 0x%lx by an unsupported instruction: %02x %02x %02x "
-			 "%02x %02x %02x %02x %02x",
-			 gpa, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
+	for (u32 i = 0; i < n; i++)
+		fmt_print(text + 3 * i, sizeof(text) - 3 * i, " %02x", bytes[i]);
+	return vcpu_kill(v, "device access at 0x%lx by an unsupported instruction:%s", gpa, text);
 }
 
-/* The other operand of MOVS is in ordinary memory. */
-static u8 *movs_memory(struct vcpu *v, const struct insn *in, bool source, u64 *gla_out)
+/*
+ * The memory side of a MOVS from or to the device at @gpa, byte by byte, as it may cross a page.
+ * Injects the page fault that it raises; what is not RAM reads ones and takes nothing.
+ */
+static bool movs_memory(struct vcpu *v, const struct insn *in, bool write, u64 *value)
 {
 	struct gpt_regs regs = {vmreadn(VMCS_GUEST_CR0), vmreadn(VMCS_GUEST_CR3),
 				vmreadn(VMCS_GUEST_CR4), vmread64(VMCS_GUEST_EFER)};
-	u64 mask = in->addr_width == 8 ? UINT64_MAX : (1ull << 8 * in->addr_width) - 1;
-	u32 seg = source ? in->segment : INSN_SEG_ES;
-	u64 base = vmreadn(VMCS_GUEST_ES_BASE + 2 * (seg == INSN_SEG_DEFAULT ? INSN_SEG_DS : seg)),
-	    gpa;
+	u64 mask = in->addr_width == 8 ? UINT64_MAX : (1ull << 8 * in->addr_width) - 1, gpa;
+	u32 seg = write ? INSN_SEG_ES : in->segment == INSN_SEG_DEFAULT ? INSN_SEG_DS : in->segment;
+	u64 gla = vmreadn(VMCS_GUEST_ES_BASE + 2 * seg) + (v->regs[write ? RDI : RSI] & mask);
+	u32 access = write ? GPT_PF_WRITE : 0, error = 0;
 
-	*gla_out = base + (v->regs[source ? RSI : RDI] & mask);
-	if (gpt_translate(&v->vm->mem, &regs, *gla_out, &gpa))
-		return NULL;
-	return guest_ptr(&v->vm->mem, gpa, in->width);
-}
+	if ((vmread32(VMCS_GUEST_SS_AR) >> 5 & 3) == 3)
+		access |= GPT_PF_USER;
+	for (u32 i = 0; i < in->width; i++) {
+		u8 *byte;
 
-/* MOVS between the device at @gpa and memory; device to device is refused. */
-static bool do_movs(struct vcpu *v, const struct insn *in, u64 gpa, bool write)
-{
-	u64 gla, value = 0;
-	u8 *mem = movs_memory(v, in, write, &gla);
-
-	if (!mem)
-		return false;
-	if (write) {
-		memcpy(&value, mem, in->width);
-		mmio_write(v, gpa, in->width, value);
-	} else {
-		value = mmio_read(v, gpa, in->width);
-		memcpy(mem, &value, in->width);
+		if (gpt_access(&v->vm->mem, &regs, gla + i, access, &gpa, &error)) {
+			write_cr2(gla + i);
+			inject_exception_error(v, VEC_PF, error);
+			return false;
+		}
+		byte = guest_ptr(&v->vm->mem, gpa, 1);
+		if (write && byte)
+			*byte = *value >> 8 * i;
+		else if (!write)
+			*value |= (u64)(byte ? *byte : 0xff) << 8 * i;
 	}
 	return true;
+}
+
+/* MOVS between the device at @gpa and memory. False: a fault was injected. */
+static bool do_movs(struct vcpu *v, const struct insn *in, u64 gpa, bool to_device)
+{
+	u64 value = 0;
+
+	if (to_device) {
+		if (!movs_memory(v, in, false, &value))
+			return false;
+		mmio_write(v, gpa, in->width, value);
+		return true;
+	}
+	value = mmio_read(v, gpa, in->width);
+	return movs_memory(v, in, true, &value);
 }
 
 static enum exit_action access(struct vcpu *v, u64 gpa, bool write)
@@ -164,7 +179,7 @@ static enum exit_action access(struct vcpu *v, u64 gpa, bool write)
 		return kill_undecoded(v, gpa, bytes, n);
 	if (unlikely(in.op == INSN_MOVS)) {
 		if (!do_movs(v, &in, gpa, write))
-			return kill_undecoded(v, gpa, bytes, n);
+			return EXIT_RESUME;
 	} else {
 		if (unlikely(in.reg == RSP))
 			v->regs[RSP] = vmreadn(VMCS_GUEST_RSP);

@@ -194,13 +194,14 @@ static bool read_mtrr_cap(struct vcpu *v, u32 msr, u64 *value)
 	return true;
 }
 
+/* Searched from the front: those that guests use while they run come first. */
 static const struct msr_entry table[] = {
+    {MSR_TSC_ADJUST, MSR_TSC_ADJUST, read_tsc_adjust, write_tsc_adjust},
     {MSR_TSC, MSR_TSC, NULL, write_tsc},
     {0x17, 0x17, read_zero, NULL}, /* platform id */
     {MSR_APIC_BASE, MSR_APIC_BASE, read_apic_base, write_apic_base},
     {0x34, 0x34, read_zero, NULL}, /* SMI count */
     {MSR_FEATURE_CONTROL, MSR_FEATURE_CONTROL, read_feature_control, NULL},
-    {MSR_TSC_ADJUST, MSR_TSC_ADJUST, read_tsc_adjust, write_tsc_adjust},
     {0x79, 0x79, NULL, write_ignored}, /* microcode update trigger */
     {MSR_BIOS_SIGN_ID, MSR_BIOS_SIGN_ID, read_microcode, write_ignored},
     {MSR_PLATFORM_INFO, MSR_PLATFORM_INFO, read_zero, NULL},

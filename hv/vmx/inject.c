@@ -89,12 +89,6 @@ static void deliver_nmi(struct vcpu *v, u32 blocked)
 	}
 }
 
-static int next_interrupt(struct vcpu *v, bool *extint)
-{
-	*extint = vlapic_extint(&v->lapic);
-	return *extint ? 0 : vlapic_pending(&v->lapic);
-}
-
 static int take_extint(struct vcpu *v)
 {
 	int vector;
@@ -105,52 +99,73 @@ static int take_extint(struct vcpu *v)
 	return vector;
 }
 
-static void update_tpr_threshold(struct vcpu *v, u32 threshold)
+/*
+ * Before every entry: the CPU refuses a threshold above VTPR's class (SDM vol. 3, 26.2.1.1), so one
+ * that was needed before must go as soon as the vector that waited can be delivered.
+ */
+static inline void update_tpr_threshold(struct vcpu *v)
 {
+	u32 threshold = vlapic_tpr_threshold(&v->lapic);
+
 	if (threshold == v->tpr_threshold)
 		return;
 	v->tpr_threshold = threshold;
 	vmwrite32(VMCS_TPR_THRESHOLD, threshold);
 }
 
+static bool can_take_interrupt(void)
+{
+	return (vmreadn(VMCS_GUEST_RFLAGS) & RFLAGS_IF) &&
+	       !(vmread32(VMCS_GUEST_INTERRUPTIBILITY) & (BLOCKED_BY_STI | BLOCKED_BY_MOV_SS)) &&
+	       !entry_busy();
+}
+
+/* Everything but the LAPIC's interrupts. Returns EXIT_LEAVE if the vCPU waits for SIPI now. */
+static __attribute__((noinline)) enum exit_action deliver_events(struct vcpu *v, u32 events)
+{
+	if ((events & (VLAPIC_EV_INIT | VLAPIC_EV_SIPI)) && deliver_startup(v))
+		return EXIT_LEAVE;
+	if (events & VLAPIC_EV_NMI)
+		deliver_nmi(v, vmread32(VMCS_GUEST_INTERRUPTIBILITY));
+	if (!vlapic_extint(&v->lapic))
+		return EXIT_RESUME;
+	if (can_take_interrupt())
+		inject(v, take_extint(v) | INTR_EXTERNAL);
+	else
+		vcpu_set_window(v, true);
+	return EXIT_RESUME;
+}
+
 enum exit_action vcpu_deliver(struct vcpu *v)
 {
 	struct vlapic *l = &v->lapic;
-	u32 blocked;
-	bool extint;
+	u32 events;
 	int vector;
 
 	if (READ_ONCE(v->requests) & REQ_EVENT)
 		__atomic_and_fetch(&v->requests, ~(u64)REQ_EVENT, __ATOMIC_SEQ_CST);
-	if (unlikely(READ_ONCE(l->events) & (VLAPIC_EV_INIT | VLAPIC_EV_SIPI)) &&
-	    deliver_startup(v))
+	events = READ_ONCE(l->events);
+	if (unlikely(events) && deliver_events(v, events) == EXIT_LEAVE)
 		return EXIT_LEAVE;
-
-	blocked = vmread32(VMCS_GUEST_INTERRUPTIBILITY);
-	if (unlikely(READ_ONCE(l->events) & VLAPIC_EV_NMI))
-		deliver_nmi(v, blocked);
-
-	vector = next_interrupt(v, &extint);
+	vector = vlapic_pending(l);
 	if (vector < 0) {
-		update_tpr_threshold(v, vlapic_irr_any(l) ? vlapic_tpr_threshold(l) : 0);
+		update_tpr_threshold(v);
 		return EXIT_RESUME;
 	}
-	if (!(vmreadn(VMCS_GUEST_RFLAGS) & RFLAGS_IF) ||
-	    (blocked & (BLOCKED_BY_STI | BLOCKED_BY_MOV_SS)) || entry_busy()) {
+	if (v->window && likely(!v->tpr_threshold))
+		return EXIT_RESUME; /* it comes as soon as it can be taken */
+	if (!can_take_interrupt()) {
 		vcpu_set_window(v, true);
+		update_tpr_threshold(v);
 		return EXIT_RESUME;
 	}
-	if (extint)
-		vector = take_extint(v);
-	else
-		vlapic_accept(l, vector, vcpu_guest_tsc(v, rdtsc()));
-	if (vector >= 0)
-		inject(v, vector | INTR_EXTERNAL);
-	/* One more behind it? Then come back as soon as it can be taken. */
-	if (next_interrupt(v, &extint) >= 0)
+	vlapic_accept(l, vector, vcpu_guest_tsc(v, rdtsc()));
+	inject(v, vector | INTR_EXTERNAL);
+	/* One more behind it? Then come back as soon as that can be taken. */
+	if (unlikely(vlapic_irr_any(l)) && vlapic_pending(l) >= 0)
 		vcpu_set_window(v, true);
-	else if (vlapic_irr_any(l))
-		update_tpr_threshold(v, vlapic_tpr_threshold(l));
+	if (unlikely(v->tpr_threshold || vlapic_irr_any(l)))
+		update_tpr_threshold(v);
 	return EXIT_RESUME;
 }
 
