@@ -10,6 +10,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -33,6 +34,12 @@ class Run:
     def stats(self):
         """The statistics, of a run with stats=True."""
         return json.loads((self.folder / "stats.json").read_text(encoding="utf-8"))
+
+    @property
+    def ticks(self):
+        """How long Bochs ran; exact where the machine ended by itself."""
+        found = re.search(r"([\d,]+) ticks", self.messages)
+        return int(found.group(1).replace(",", "")) if found else None
 
     def describe(self):
         return (f"exit status {self.status}\n--- messages\n{self.messages}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The control line (COM2): the hypervisor's monitor for programs. docs/control-line.md
+"""The control line (COM2): the hypervisor's monitor for programs.
 
 One line `COMMAND` asks. The answer is any number of lines, then `.ok` or `.error TEXT`; a line of
 the answer that begins with a dot has another dot put before it. `.ready vlag VERSION` comes once,
