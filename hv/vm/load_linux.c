@@ -95,11 +95,12 @@ static int check_layout(struct load *l, struct image *im)
 		return load_fail(l, E_TRUNC, "kernel", "%s: truncated at %llu bytes of %llu",
 				 k->name, (unsigned long long)k->size,
 				 (unsigned long long)(im->setup_size + im->kernel_size));
-	if (im->header_end > im->setup_size || im->kernel_size <= LINUX_ENTRY_64)
+	if (im->kernel_size <= LINUX_ENTRY_64)
 		return load_fail(
 		    l, E_FORMAT, "kernel",
-		    "%s: %llu bytes of setup and %llu of kernel are too few for a bzImage", k->name,
-		    (unsigned long long)im->setup_size, (unsigned long long)im->kernel_size);
+		    "%s: %llu bytes of kernel are too few for a bzImage, whose entry is "
+		    "at 0x%x",
+		    k->name, (unsigned long long)im->kernel_size, LINUX_ENTRY_64);
 	if (s->pref_address < GUEST_HIGH_RAM || s->pref_address >= GUEST_LOW_MAX ||
 	    !IS_ALIGNED(s->pref_address, 4096ull))
 		return load_fail(l, E_FORMAT, "kernel",

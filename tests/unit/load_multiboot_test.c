@@ -168,6 +168,80 @@ static void a_module_that_does_not_fit_is_named(void **state)
 	free(data);
 }
 
+static void modules_may_fill_ram_to_its_end(void **state)
+{
+	struct fixture *f = *state;
+	u8 *data = calloc(1, RAM);
+	u64 room;
+
+	f->req.nr_modules = 1;
+	f->req.modules[0] = (struct load_file){"/m", data, 1};
+	assert_int_equal(load(f), 0);
+	room = RAM - f->st.initrd_gpa;
+	f->req.modules[0].size = room;
+	assert_int_equal(load(f), 0);
+	assert_int_equal(f->st.initrd_gpa + f->st.initrd_size, RAM);
+	f->req.modules[0].size = room + 1;
+	assert_int_equal(load(f), E_NOMEM);
+	free(data);
+}
+
+static void several_segments_are_loaded(void **state)
+{
+	struct fixture *f = *state;
+	struct elf32_segment *s = mb_segment(f->image);
+
+	mb_elf(f->image)->phnum = 3;
+	s[1] = (struct elf32_segment){.type = 6, .offset = ~0u, .memsz = ~0u}; /* not to load */
+	s[2] = (struct elf32_segment){
+	    .type = ELF_PT_LOAD,
+	    .offset = MB_SEG_OFFSET + 4,
+	    .vaddr = 0x300000,
+	    .paddr = 0x300000,
+	    .filesz = 16,
+	    .memsz = 16,
+	};
+	assert_int_equal(load(f), 0);
+	assert_int_equal(f->st.rip, MB_ENTRY);
+	assert_memory_equal(ram(f, 0x300000), f->image + MB_SEG_OFFSET + 4, 16);
+	assert_int_equal(*ram(f, 0x300010), 0xa5);
+	assert_int_equal(f->st.kernel_size, 0x200010);
+}
+
+static void the_number_of_program_headers_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+
+	/* The table ends exactly where the file does. */
+	mb_elf(f->image)->phnum = 64;
+	mb_elf(f->image)->phoff = MB_SIZE - 64 * sizeof(struct elf32_segment);
+	memset(f->image + mb_elf(f->image)->phoff, 0, 64 * sizeof(struct elf32_segment));
+	*(struct elf32_segment *)(f->image + MB_SIZE - sizeof(struct elf32_segment)) =
+	    *mb_segment(f->image);
+	mb_flags(f->image, 0);
+	assert_int_equal(load(f), 0);
+	mb_elf(f->image)->phoff++;
+	expect_error(f, E_TRUNC, "kernel", "truncated at 6144 bytes of 6145", "/hello.elf");
+	mb_elf(f->image)->phnum = 65;
+	expect_error(f, E_FORMAT, "kernel", "65 ELF program headers", "1 to 64");
+}
+
+static void a_command_line_that_is_too_long_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	char line[CFG_CMDLINE_MAX + 1];
+	struct mb_info *info;
+
+	memset(line, 'a', sizeof(line));
+	line[CFG_CMDLINE_MAX] = 0;
+	f->req.cmdline = line;
+	expect_error(f, E_RANGE, "cmdline", "1024 bytes", "at most 1023");
+	line[CFG_CMDLINE_MAX - 1] = 0;
+	assert_int_equal(load(f), 0);
+	info = (struct mb_info *)ram(f, f->st.rbx);
+	assert_string_equal(ram(f, info->cmdline), line);
+}
+
 static void a_headerless_file_is_loaded_by_its_addresses(void **state)
 {
 	struct fixture *f = *state;
@@ -185,6 +259,10 @@ static void a_headerless_file_is_loaded_by_its_addresses(void **state)
 	assert_memory_equal(ram(f, 0x200000), f->image + MB_SEG_OFFSET - 0x100, 0x300);
 	for (u32 i = 0x300; i < 0x2000; i++)
 		assert_int_equal(*ram(f, 0x200000 + i), 0);
+
+	h->bss_end_addr = h->load_end_addr; /* no BSS */
+	assert_int_equal(load(f), 0);
+	assert_int_equal(f->st.kernel_size, 0x300);
 
 	h->load_end_addr = 0; /* the whole rest of the file */
 	h->bss_end_addr = 0;
@@ -205,6 +283,12 @@ static void address_fields_that_contradict_are_refused(void **state)
 	h->header_addr = 0x202000; /* would begin before the file */
 	expect_error(f, E_FORMAT, "kernel", "header_addr 0x202000", "0x1000");
 	h->header_addr = 0x200000;
+	h->load_end_addr = 0x200000;
+	h->bss_end_addr = 0;
+	expect_error(f, E_FORMAT, "kernel", "ascending", "load_end 0x200000");
+	h->load_end_addr = 0;
+	h->bss_end_addr = 0x200000;
+	expect_error(f, E_FORMAT, "kernel", "ascending", "bss_end 0x200000");
 	h->load_end_addr = 0x1ff000;
 	h->bss_end_addr = 0;
 	expect_error(f, E_FORMAT, "kernel", "ascending", "load_end 0x1ff000");
@@ -240,6 +324,27 @@ static void a_wrong_checksum_is_no_header(void **state)
 
 	mb_header(f->image)->checksum++;
 	expect_error(f, E_UNSUPP, "kernel", "without a Multiboot 1 header", "/hello.elf");
+}
+
+static void address_fields_may_end_with_the_file(void **state)
+{
+	struct fixture *f = *state;
+	u8 *image = malloc(32);
+	struct mb_header h = {MB_HEADER_MAGIC,
+			      MB_ADDRESSES,
+			      -(u32)(MB_HEADER_MAGIC + MB_ADDRESSES),
+			      0x200000,
+			      0x200000,
+			      0,
+			      0,
+			      0x200000};
+
+	memcpy(image, &h, 32);
+	f->req.kernel = (struct load_file){"/flat", image, 32};
+	assert_int_equal(load(f), 0);
+	f->req.kernel.size = 31;
+	expect_error(f, E_TRUNC, "kernel", "/flat: truncated at 31 bytes of 32", "");
+	free(image);
 }
 
 static void flags_that_cannot_be_served_are_refused(void **state)
@@ -283,11 +388,26 @@ static void segments_outside_ram_or_file_are_refused(void **state)
 	expect_error(f, E_NOMEM, "memory", "0xffd001-0x1000001 lies outside of RAM", "0x1000000");
 	s->paddr = 0xfffff000;
 	expect_error(f, E_NOMEM, "memory", "0xfffff000-0x100002000", "outside");
+	s->paddr = 0x100000;
+	s->memsz = RAM;
+	expect_error(f, E_NOMEM, "memory", "0x100000-0x1100000", "outside");
+	s->memsz = MB_SEG_MEMSZ;
+	s->paddr = 0x9fc00 - MB_SEG_MEMSZ; /* just fits below the EBDA */
+	s->vaddr = s->paddr;
+	mb_elf(f->image)->entry = s->paddr;
+	assert_int_equal(load(f), 0);
+	mb_elf(f->image)->entry = s->paddr + MB_SEG_MEMSZ;
+	expect_error(f, E_FORMAT, "kernel", "entry 0x9fc00 lies outside", "0x9cc00-0x9fc00");
 	s->paddr = 0x9e000; /* runs into the EBDA */
 	expect_error(f, E_RANGE, "kernel", "0x9e000-0xa1000", "0-0x9fc00");
 	s->paddr = 0x100000;
 	s->filesz = MB_SEG_FILESZ + 1;
 	expect_error(f, E_TRUNC, "kernel", "truncated at 6144 bytes of 6145", "/hello.elf");
+	s->filesz = s->memsz = MB_SEG_FILESZ; /* no BSS */
+	s->vaddr = s->paddr;
+	mb_elf(f->image)->entry = s->paddr;
+	assert_int_equal(load(f), 0);
+	s->memsz = MB_SEG_MEMSZ;
 	s->filesz = MB_SEG_MEMSZ + 1;
 	expect_error(f, E_FORMAT, "kernel", "0x3001 bytes in the file", "0x3000");
 }
@@ -365,10 +485,15 @@ int main(void)
 	    T(the_memory_map_is_that_of_e820),
 	    T(modules_lie_on_pages_with_their_names),
 	    T(a_module_that_does_not_fit_is_named),
+	    T(modules_may_fill_ram_to_its_end),
+	    T(several_segments_are_loaded),
+	    T(the_number_of_program_headers_is_bounded),
+	    T(a_command_line_that_is_too_long_is_refused),
 	    T(a_headerless_file_is_loaded_by_its_addresses),
 	    T(address_fields_that_contradict_are_refused),
 	    T(the_header_is_searched_in_the_first_8192_bytes),
 	    T(a_wrong_checksum_is_no_header),
+	    T(address_fields_may_end_with_the_file),
 	    T(flags_that_cannot_be_served_are_refused),
 	    T(wrong_kinds_of_elf_are_named),
 	    T(segments_outside_ram_or_file_are_refused),

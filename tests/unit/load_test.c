@@ -118,6 +118,8 @@ static void the_first_4_gib_are_mapped_one_to_one(void **state)
 		assert_int_equal(translate(f, va), va);
 	assert_int_equal(translate(f, 4 * GiB - 1), 4 * GiB - 1);
 	assert_int_equal(get(f, f->st.cr3 + 8, 8), 0);
+	assert_int_equal(get(f, get(f, f->st.cr3, 8) - 3 + 4 * 8, 8), 0); /* the fifth GiB */
+	assert_int_equal(get(f, 0xf000, 8), 0xa5a5a5a5a5a5a5a5);	  /* behind the tables */
 }
 
 static void the_gdt_agrees_with_the_segments(void **state)
@@ -216,8 +218,7 @@ static void an_initrd_lies_as_high_as_the_kernel_allows(void **state)
 
 	bz_setup(f->image)->initrd_addr_max = BZ_PREF + BZ_INIT_SIZE + MiB - 1;
 	assert_int_equal(load(f), 0);
-	assert_in_range(f->st.initrd_gpa, BZ_PREF + BZ_INIT_SIZE,
-			BZ_PREF + BZ_INIT_SIZE + MiB - size);
+	assert_int_equal(f->st.initrd_gpa, ALIGN_DOWN(BZ_PREF + BZ_INIT_SIZE + MiB - size, 4096));
 	free(initrd);
 }
 
@@ -236,6 +237,53 @@ static void an_initrd_goes_below_the_kernel_where_there_is_more_room(void **stat
 	f->req.initrd.size = 15 * MiB + 1;
 	expect_error(f, E_NOMEM, "initrd", "/initrd: 15361 KiB do not fit", "15360 KiB are free");
 	free(initrd);
+}
+
+static void an_initrd_may_fill_all_that_is_free_above_the_kernel(void **state)
+{
+	struct fixture *f = *state;
+	u8 *initrd = calloc(1, 16 * MiB);
+
+	bz_setup(f->image)->pref_address = 8 * MiB;
+	f->req.initrd = (struct load_file){"/initrd", initrd, 16 * MiB};
+	f->mem.slots[0].size = 26 * MiB; /* 8 + 2 for the kernel, 16 above */
+	assert_int_equal(load(f), 0);
+	assert_int_equal(f->st.initrd_gpa, 10 * MiB);
+	f->mem.slots[0].size = RAM;
+	free(initrd);
+}
+
+static void an_empty_initrd_is_none(void **state)
+{
+	struct fixture *f = *state;
+
+	f->req.initrd = (struct load_file){"/initrd", f->image, 0};
+	assert_int_equal(load(f), 0);
+	assert_int_equal(f->st.initrd_gpa, 0);
+	f->req.initrd = (struct load_file){"/initrd", NULL, 5};
+	assert_int_equal(load(f), 0);
+	assert_int_equal(f->st.initrd_size, 0);
+}
+
+static void the_oldest_protocol_that_will_do_is_loaded(void **state)
+{
+	struct fixture *f = *state;
+	struct linux_setup *s = bz_setup(f->image);
+
+	s->version = 0x20c;
+	s->jump_offset = 0x268 - LINUX_MAGIC_OFFSET;
+	s->kernel_info_offset = 0x1234; /* behind the header: code, not to be copied */
+	s->syssize = 0x210 / 16;
+	s->pref_address = MiB;
+	assert_int_equal(load(f), 0);
+	assert_int_equal(f->st.rip, MiB + 0x200);
+	assert_int_equal(get(f, f->st.rsi + 0x264, 4), s->handover_offset);
+	assert_int_equal(get(f, f->st.rsi + 0x268, 4), 0);
+	s->jump_offset--;
+	expect_error(f, E_FORMAT, "kernel", "setup header ends at 0x267", "0x268");
+	s->jump_offset++;
+	s->syssize = 0x200 / 16;
+	expect_error(f, E_FORMAT, "kernel", "512 bytes of kernel", "0x200");
 }
 
 static void a_truncated_bzimage_says_how_much_is_missing(void **state)
@@ -296,7 +344,7 @@ static void wrong_kinds_of_kernel_are_named(void **state)
 	expect_error(f, E_FORMAT, "kernel", "setup header ends at 0x212", "0x268");
 	bz_make(f->image);
 	s->syssize = 1;
-	expect_error(f, E_FORMAT, "kernel", "16 of kernel", "too few");
+	expect_error(f, E_FORMAT, "kernel", "16 bytes of kernel", "too few");
 	memset(f->image, 'x', BZ_SIZE);
 	expect_error(f, E_FORMAT, "kernel", "neither a Linux x86 bzImage", "6144 bytes");
 	memcpy(f->image, "\177ELF", 4);
@@ -316,6 +364,8 @@ static void a_kernel_that_does_not_fit_says_how_much_it_needs(void **state)
 	f->mem.slots[0].size = RAM;
 	bz_setup(f->image)->pref_address = ~0ull;
 	expect_error(f, E_FORMAT, "kernel", "0xffffffffffffffff", "0x100000 to 0xc0000000");
+	bz_setup(f->image)->pref_address = GUEST_LOW_MAX;
+	expect_error(f, E_FORMAT, "kernel", "at 0xc0000000;", "0x100000 to 0xc0000000");
 	bz_setup(f->image)->pref_address = 0x8000;
 	expect_error(f, E_FORMAT, "kernel", "0x8000", "0x100000 to 0xc0000000");
 	bz_setup(f->image)->pref_address = BZ_PREF;
@@ -386,6 +436,9 @@ int main(void)
 	    T(memory_above_4_gib_is_in_the_map),
 	    T(an_initrd_lies_as_high_as_the_kernel_allows),
 	    T(an_initrd_goes_below_the_kernel_where_there_is_more_room),
+	    T(an_initrd_may_fill_all_that_is_free_above_the_kernel),
+	    T(an_empty_initrd_is_none),
+	    T(the_oldest_protocol_that_will_do_is_loaded),
 	    T(a_truncated_bzimage_says_how_much_is_missing),
 	    T(every_truncation_is_an_error_and_reads_nothing_beyond),
 	    T(trailing_bytes_after_the_kernel_are_left_out),
