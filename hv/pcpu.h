@@ -42,6 +42,12 @@ struct pcpu {
 	void *call_arg;
 
 	u64 next_poll; /* boot CPU: when boot_cpu_poll() is due, host TSC */
+	/*
+	 * How much earlier than a guest's deadline its timer is handled here, so that the interrupt
+	 * arrives when it is due: with the guest running, and with the pCPU asleep. Host TSC ticks,
+	 * learned (timer_adapt()).
+	 */
+	u64 timer_advance, wake_advance;
 	u64 vmxon_pa;
 	u64 idle_ticks;	      /* TSC ticks spent in HLT */
 	u64 nr_switches;      /* vCPU to another vCPU */

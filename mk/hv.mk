@@ -11,7 +11,7 @@ HV_CFLAGS := -std=gnu11 -O2 -g -I. -ffreestanding -fno-builtin-printf -fpie -mge
 	-fvisibility=hidden $(WARN) $(if $(DEBUG),-DVLAG_DEBUG)
 HV_LDFLAGS := -nostdlib -static -pie --no-dynamic-linker -z noexecstack -z max-page-size=4096 -z separate-code -T hv/hv.lds
 
-$(B)/%.o: %.c
+$(B)/%.o: %.c mk/hv.mk
 	@mkdir -p $(@D)
 	$(CC) $(HV_CFLAGS) -MMD -MP -c $< -o $@
 

@@ -17,7 +17,8 @@
 
 struct port_range {
 	u16 first, last;
-	bool bytes; /* wider accesses are split, as on the ISA bus */
+	u8 max_size; /* wider accesses are split into bytes, as on the ISA bus; 0: nobody is there
+		      */
 	u32 (*read)(struct vm *vm, u16 port, u32 size);
 	void (*write)(struct vm *vm, u16 port, u32 size, u32 value);
 };
@@ -108,26 +109,26 @@ static void swallow_write(struct vm *vm, u16 port, u32 size, u32 value)
 }
 
 static const struct port_range ranges[] = {
-    {0, 0, false, NULL, NULL}, /* index 0: nobody */
-    {PORT_COM1, PORT_COM1 + 7, true, uart_port_read, uart_port_write},
-    {PORT_PIC1, PORT_PIC1 + 1, true, pic_port_read, pic_port_write},
-    {PORT_PIC2, PORT_PIC2 + 1, true, pic_port_read, pic_port_write},
-    {PORT_ELCR, PORT_ELCR + 1, true, pic_port_read, pic_port_write},
-    {PORT_PIT, PORT_PIT + 3, true, pit_port_read, pit_port_write},
-    {PORT_NMI_SC, PORT_NMI_SC, true, pit_port_read, pit_port_write},
-    {PORT_KBC_DATA, PORT_KBC_DATA, true, kbc_port_read, kbc_port_write},
-    {PORT_KBC_CMD, PORT_KBC_CMD, true, kbc_port_read, kbc_port_write},
-    {PORT_FAST_A20, PORT_FAST_A20, true, kbc_port_read, kbc_port_write},
-    {PORT_RTC_INDEX, PORT_RTC_DATA, true, rtc_port_read, rtc_port_write},
-    {PORT_PM1A_EVT, PORT_PM_TMR + 3, false, acpipm_port_read, acpipm_port_write},
-    {PORT_RESET, PORT_RESET, true, acpipm_port_read, acpipm_port_write},
-    {PORT_PCI_ADDRESS, PORT_PCI_ADDRESS, false, pci_address_read, pci_address_write},
-    {PORT_PCI_ADDRESS + 2, PORT_PCI_DATA + 3, false, ones_read, swallow_write},
-    {PORT_COM2, PORT_COM2 + 7, false, ones_read, swallow_write},
-    {PORT_COM3, PORT_COM3 + 7, false, ones_read, swallow_write},
-    {PORT_COM4, PORT_COM4 + 7, false, ones_read, swallow_write},
-    {PORT_POST, PORT_POST, false, ones_read, swallow_write},
-    {PORT_DELAY, PORT_DELAY, false, ones_read, swallow_write},
+    {0, 0, 0, NULL, NULL}, /* index 0: nobody */
+    {PORT_COM1, PORT_COM1 + 7, 1, uart_port_read, uart_port_write},
+    {PORT_PIC1, PORT_PIC1 + 1, 1, pic_port_read, pic_port_write},
+    {PORT_PIC2, PORT_PIC2 + 1, 1, pic_port_read, pic_port_write},
+    {PORT_ELCR, PORT_ELCR + 1, 1, pic_port_read, pic_port_write},
+    {PORT_PIT, PORT_PIT + 3, 1, pit_port_read, pit_port_write},
+    {PORT_NMI_SC, PORT_NMI_SC, 1, pit_port_read, pit_port_write},
+    {PORT_KBC_DATA, PORT_KBC_DATA, 1, kbc_port_read, kbc_port_write},
+    {PORT_KBC_CMD, PORT_KBC_CMD, 1, kbc_port_read, kbc_port_write},
+    {PORT_FAST_A20, PORT_FAST_A20, 1, kbc_port_read, kbc_port_write},
+    {PORT_RTC_INDEX, PORT_RTC_DATA, 1, rtc_port_read, rtc_port_write},
+    {PORT_PM1A_EVT, PORT_PM_TMR + 3, 4, acpipm_port_read, acpipm_port_write},
+    {PORT_RESET, PORT_RESET, 1, acpipm_port_read, acpipm_port_write},
+    {PORT_PCI_ADDRESS, PORT_PCI_ADDRESS, 4, pci_address_read, pci_address_write},
+    {PORT_PCI_ADDRESS + 2, PORT_PCI_DATA + 3, 4, ones_read, swallow_write},
+    {PORT_COM2, PORT_COM2 + 7, 4, ones_read, swallow_write},
+    {PORT_COM3, PORT_COM3 + 7, 4, ones_read, swallow_write},
+    {PORT_COM4, PORT_COM4 + 7, 4, ones_read, swallow_write},
+    {PORT_POST, PORT_POST, 4, ones_read, swallow_write},
+    {PORT_DELAY, PORT_DELAY, 4, ones_read, swallow_write},
 };
 
 static u8 range_of_port[65536];
@@ -243,11 +244,6 @@ void devices_reset(struct vm *vm)
 
 /* --- accesses --- */
 
-static u32 ones(u32 size)
-{
-	return size == 4 ? UINT32_MAX : (1u << 8 * size) - 1;
-}
-
 static void unknown_port(struct vcpu *v, const char *what, u16 port, u32 size)
 {
 	COUNT(v, cnt_unknown_port);
@@ -258,33 +254,46 @@ static void unknown_port(struct vcpu *v, const char *what, u16 port, u32 size)
 		v->vm->name, size, what, port);
 }
 
+/* Nobody there, or too wide for who is. */
+static __attribute__((noinline)) u32 read_slow(struct vcpu *v, u16 port, u32 size)
+{
+	u32 value = 0;
+
+	if (!ranges[range_of_port[port]].max_size) {
+		unknown_port(v, "read of", port, size);
+		return UINT32_MAX;
+	}
+	for (u32 i = 0; i < size; i++)
+		value |= (ioport_read(v, port + i, 1) & 0xff) << 8 * i;
+	return value;
+}
+
 u32 ioport_read(struct vcpu *v, u16 port, u32 size)
 {
 	const struct port_range *r = &ranges[range_of_port[port]];
 	struct vm *vm = v->vm;
-	u32 value = 0;
+	u32 value;
 
-	if (unlikely(!r->read)) {
-		unknown_port(v, "read of", port, size);
-		return ones(size);
-	}
-	if (unlikely(r->bytes && size > 1)) {
-		for (u32 i = 0; i < size; i++)
-			value |= ioport_read(v, port + i, 1) << 8 * i;
-		return value;
-	}
+	if (unlikely(size > r->max_size))
+		return read_slow(v, port, size);
 	spin_lock(&vm->lock);
 	value = r->read(vm, port, size);
 	spin_unlock(&vm->lock);
-	return value & ones(size);
+	return value;
 }
 
-static bool debug_exit(struct vm *vm, u16 port, u32 value)
+static __attribute__((noinline)) void write_slow(struct vcpu *v, u16 port, u32 size, u32 value)
 {
-	if (!vm->cfg->debug_exit || port != vm->cfg->debug_exit)
-		return false;
-	vm_stop(vm, VM_END_DEBUG_EXIT, value, NULL);
-	return true;
+	struct vm *vm = v->vm;
+
+	if (ranges[range_of_port[port]].max_size) {
+		for (u32 i = 0; i < size; i++)
+			ioport_write(v, port + i, 1, value >> 8 * i & 0xff);
+	} else if (vm->cfg->debug_exit && port == vm->cfg->debug_exit) {
+		vm_stop(vm, VM_END_DEBUG_EXIT, value, NULL);
+	} else {
+		unknown_port(v, "write to", port, size);
+	}
 }
 
 void ioport_write(struct vcpu *v, u16 port, u32 size, u32 value)
@@ -292,14 +301,8 @@ void ioport_write(struct vcpu *v, u16 port, u32 size, u32 value)
 	const struct port_range *r = &ranges[range_of_port[port]];
 	struct vm *vm = v->vm;
 
-	if (unlikely(!r->write)) {
-		if (!debug_exit(vm, port, value))
-			unknown_port(v, "write to", port, size);
-		return;
-	}
-	if (unlikely(r->bytes && size > 1)) {
-		for (u32 i = 0; i < size; i++)
-			ioport_write(v, port + i, 1, value >> 8 * i & 0xff);
+	if (unlikely(size > r->max_size)) {
+		write_slow(v, port, size, value);
 		return;
 	}
 	spin_lock(&vm->lock);

@@ -12,7 +12,8 @@ struct vm;
 /* Fills the port map. Boot CPU, once. */
 void ioport_init(void);
 
-/* One access of @size 1, 2 or 4 bytes by @v. Takes the VM's lock. */
+/* One access of @size 1, 2 or 4 bytes by @v. Takes the VM's lock. Only the low @size bytes of what
+ * is read count. */
 u32 ioport_read(struct vcpu *v, u16 port, u32 size);
 void ioport_write(struct vcpu *v, u16 port, u32 size, u32 value);
 

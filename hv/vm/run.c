@@ -19,13 +19,16 @@
 #define POLL_NS 1000000ull
 #define SLICE_NS 5000000ull
 
-u64 host_poll_ticks;
+#define TIMER_ADVANCE_MAX_NS 20000ull
+
+u64 host_poll_ticks, timer_advance_max;
 static u64 slice_ticks;
 
 void run_init(void)
 {
 	host_poll_ticks = tsc_from_ns(POLL_NS);
 	slice_ticks = tsc_from_ns(SLICE_NS);
+	timer_advance_max = tsc_from_ns(TIMER_ADVANCE_MAX_NS);
 }
 
 static void set_state(struct vcpu *v, enum vcpu_state state, u64 now)
@@ -130,7 +133,7 @@ static void hand_timer_to_pcpu(struct pcpu *p, struct vcpu *v)
 	u64 deadline = vlapic_timer_deadline(&v->lapic);
 
 	if (v->state == VCPU_HALTED && deadline != VLAPIC_TIMER_NONE)
-		timer_set(&p->timers, &v->timer, deadline - v->tsc_offset);
+		timer_set(&p->timers, &v->timer, deadline - v->tsc_offset - p->wake_advance);
 }
 
 static struct vcpu *schedule(struct pcpu *p)
@@ -213,6 +216,7 @@ static void idle(struct pcpu *p)
 /* Runs @v until it leaves. */
 static void run(struct vcpu *v)
 {
+	struct pcpu *p = v->pcpu;
 	u64 now;
 
 	vcpu_load(v);
@@ -223,15 +227,18 @@ static void run(struct vcpu *v)
 	now = rdtsc();
 	if (v->halted && !vcpu_wakeable(v, now))
 		return; /* woken for nothing */
-	if (!v->lapic.wait_for_sipi)
-		v->halted = false;
-	if (vlapic_timer_deadline(&v->lapic) <= vcpu_guest_tsc(v, now))
+	if (vlapic_timer_deadline(&v->lapic) != VLAPIC_TIMER_NONE)
 		vcpu_request(v, REQ_TIMER);
+	else
+		vcpu_arm(v, now);
 	if (vlapic_has_work(&v->lapic))
 		vcpu_request(v, REQ_EVENT);
-	vcpu_arm(v, now);
 	if (READ_ONCE(v->requests) && vcpu_requests(v) == EXIT_LEAVE)
 		return;
+	if (!v->lapic.wait_for_sipi)
+		v->halted = false;
+	if (v->not_before)
+		timer_wait(v, &p->wake_advance);
 	if (unlikely(vmx_enter(v, v->launched)))
 		vcpu_kill(v, "VM entry failed, VM-instruction error %u", vmread32(VMCS_INSN_ERROR));
 	v->launched = true;

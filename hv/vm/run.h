@@ -12,6 +12,9 @@ struct pcpu;
  * cost. Host TSC ticks. */
 extern u64 host_poll_ticks;
 
+/* No timer is handled earlier than this before it is due. Host TSC ticks. */
+extern u64 timer_advance_max;
+
 /* Reads the clock's rate; before the first vCPU runs. */
 void run_init(void);
 

@@ -374,7 +374,7 @@ void vcpu_arm(struct vcpu *v, u64 now)
 	u64 at = now + host_poll_ticks, deadline = vlapic_timer_deadline(&v->lapic), left;
 
 	if (deadline != VLAPIC_TIMER_NONE)
-		at = min(at, deadline - v->tsc_offset);
+		at = min(at, deadline - v->tsc_offset - p->timer_advance);
 	at = min(at, READ_ONCE(p->timers.next));
 	if (READ_ONCE(p->runq.nr))
 		at = min(at, v->slice_end);
@@ -398,7 +398,8 @@ bool vcpu_wakeable(const struct vcpu *v, u64 now)
 		return true;
 	if (!v->halted_if)
 		return false;
-	return vlapic_pending(l) >= 0 || vlapic_timer_deadline(l) <= vcpu_guest_tsc(v, now) ||
+	return vlapic_pending(l) >= 0 ||
+	       vlapic_timer_deadline(l) <= vcpu_guest_tsc(v, now) + v->pcpu->wake_advance ||
 	       ((events & VLAPIC_EV_LINT0) && vlapic_extint(l));
 }
 

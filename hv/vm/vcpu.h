@@ -77,6 +77,8 @@ struct vcpu {
 	u32 proc_controls; /* as in the VMCS */
 	u64 armed_tsc;	   /* host TSC at which the preemption timer is to fire; see vcpu_arm() */
 	u64 slice_end;	   /* host TSC */
+	u64 not_before;	   /* host TSC before which the guest must not be entered: its timer was
+			      handled early */
 	s64 tsc_offset;	   /* guest TSC - host TSC */
 	u64 tsc_adjust;	   /* IA32_TSC_ADJUST */
 

@@ -216,28 +216,21 @@ void cpuid_build(struct cpuid_table *table, const struct cpuid_features *f, cpui
 		*index_of(table, table->entry[i].leaf) = i + 1;
 }
 
-static bool has_subleaves(u32 leaf)
-{
-	return leaf == 4 || leaf == 0xb || leaf == 0xd;
-}
-
-const struct cpuid_entry *cpuid_find(const struct cpuid_table *t, u32 leaf, u32 subleaf)
+const struct cpuid_entry *cpuid_find_slow(const struct cpuid_table *t, u32 leaf, u32 subleaf)
 {
 	const struct cpuid_entry *e;
-	u32 low = leaf & 0xf, first;
+	u32 first;
 
-	if (likely(leaf <= CPUID_HIGHEST_BASIC))
-		first = t->basic[low];
-	else if (leaf - LEAF_HV_BASE < 16)
-		first = t->hypervisor[low];
+	if (leaf - LEAF_HV_BASE < 16)
+		first = t->hypervisor[leaf - LEAF_HV_BASE];
 	else if (leaf - LEAF_EXT_BASE < 16)
-		first = t->extended[low];
+		first = t->extended[leaf - LEAF_EXT_BASE];
 	else
-		return cpuid_find(t, CPUID_HIGHEST_BASIC, subleaf);
+		first = t->basic[leaf = min(leaf, CPUID_HIGHEST_BASIC)];
 	if (!first)
 		return NULL;
 	e = &t->entry[first - 1];
-	if (likely(!has_subleaves(leaf)))
+	if (leaf > CPUID_HIGHEST_BASIC || !(CPUID_HAS_SUBLEAVES >> leaf & 1))
 		return e;
 	for (; e < &t->entry[t->nr] && e->leaf == leaf; e++) {
 		if (e->subleaf == subleaf)

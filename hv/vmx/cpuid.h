@@ -16,6 +16,8 @@ struct cpuid_entry {
 
 #define CPUID_MAX_ENTRIES 64
 #define CPUID_HIGHEST_BASIC 0xdu
+#define CPUID_HAS_SUBLEAVES (1u << 4 | 1u << 0xb | 1u << 0xd) /* of the basic leaves that we show  \
+							       */
 
 struct cpuid_table {
 	struct cpuid_entry entry[CPUID_MAX_ENTRIES]; /* rising order of (leaf, subleaf) */
@@ -36,11 +38,20 @@ typedef void (*cpuid_fn)(u32 leaf, u32 subleaf, u32 regs[4]);
 
 void cpuid_build(struct cpuid_table *table, const struct cpuid_features *f, cpuid_fn host);
 
+/* The part of cpuid_find() that is seldom needed. */
+const struct cpuid_entry *cpuid_find_slow(const struct cpuid_table *t, u32 leaf, u32 subleaf);
+
 /*
  * The entry that answers (@leaf, @subleaf), or NULL if all zeros do. For leaves without subleaves
  * any @subleaf matches; a leaf beyond those that there are is answered as the highest basic one
  * (SDM vol. 2, CPUID).
  */
-const struct cpuid_entry *cpuid_find(const struct cpuid_table *table, u32 leaf, u32 subleaf);
+static inline const struct cpuid_entry *cpuid_find(const struct cpuid_table *t, u32 leaf,
+						   u32 subleaf)
+{
+	if (leaf <= CPUID_HIGHEST_BASIC && !(CPUID_HAS_SUBLEAVES >> leaf & 1) && t->basic[leaf])
+		return &t->entry[t->basic[leaf] - 1];
+	return cpuid_find_slow(t, leaf, subleaf);
+}
 
 #endif

@@ -86,17 +86,27 @@ enum exit_action vcpu_requests(struct vcpu *v)
 	return action;
 }
 
+/* The LAPIC timer, up to @advance before its deadline. */
+static void check_lapic_timer(struct vcpu *v, u64 now, u64 advance)
+{
+	u64 deadline = vlapic_timer_deadline(&v->lapic), due = deadline - v->tsc_offset;
+
+	if (deadline == VLAPIC_TIMER_NONE || due > now + advance)
+		return;
+	COUNT(v, cnt_timer_irqs);
+	v->not_before = due;
+	vlapic_timer_expired(&v->lapic, max(deadline, vcpu_guest_tsc(v, now)));
+	vcpu_request(v, REQ_EVENT);
+}
+
 enum exit_action vcpu_time_passed(struct vcpu *v)
 {
 	struct pcpu *p = v->pcpu;
 	u64 now = rdtsc();
 
-	timers_run(&p->timers, now);
-	if (vlapic_timer_deadline(&v->lapic) <= vcpu_guest_tsc(v, now)) {
-		COUNT(v, cnt_timer_irqs);
-		vlapic_timer_expired(&v->lapic, vcpu_guest_tsc(v, now));
-		vcpu_request(v, REQ_EVENT);
-	}
+	check_lapic_timer(v, now, v->halted ? p->wake_advance : p->timer_advance);
+	if (unlikely(READ_ONCE(p->timers.next) <= now))
+		timers_run(&p->timers, now);
 	if (p->id == 0 && now >= p->next_poll) {
 		boot_cpu_poll();
 		p->next_poll = now + host_poll_ticks;
@@ -107,9 +117,33 @@ enum exit_action vcpu_time_passed(struct vcpu *v)
 	return EXIT_RESUME;
 }
 
+/*
+ * The interrupt of a timer is ready to be entered with: wait for the moment that it is due.
+ * @advance learns from how late or early that is: up at once, down slowly, as the way here is not
+ * always equally long.
+ */
+void timer_wait(struct vcpu *v, u64 *advance)
+{
+	s64 late = rdtsc() - v->not_before;
+
+	if (late <= 0)
+		*advance -= min(*advance, (u64)-late / 8);
+	else if ((u64)late < timer_advance_max) /* else it waited for the CPU */
+		*advance = min(*advance + late, timer_advance_max);
+	while ((s64)(rdtsc() - v->not_before) < 0)
+		;
+	v->not_before = 0;
+}
+
 enum exit_action exit_preemption_timer(struct vcpu *v)
 {
-	return vcpu_time_passed(v);
+	enum exit_action action = vcpu_time_passed(v);
+
+	if (READ_ONCE(v->requests) & REQ_EVENT)
+		action |= vcpu_deliver(v);
+	if (v->not_before)
+		timer_wait(v, &v->pcpu->timer_advance);
+	return action;
 }
 
 enum exit_action exit_external_interrupt(struct vcpu *v)

@@ -81,6 +81,10 @@ enum exit_action vcpu_requests(struct vcpu *v);
 /* The LAPIC timer, the pCPU's timers, the slice; then arms the preemption timer anew. */
 enum exit_action vcpu_time_passed(struct vcpu *v);
 
+/* Before an entry, if v->not_before is set: waits for it, and corrects *@advance by how late it has
+ * become. */
+void timer_wait(struct vcpu *v, u64 *advance);
+
 /* Kills the VM of @v with a message and a dump of the vCPU; others go on. */
 enum exit_action vcpu_kill(struct vcpu *v, const char *fmt, ...) __printf(2, 3);
 

@@ -107,11 +107,11 @@ enum exit_action exit_io(struct vcpu *v)
 		return resume_after();
 	}
 	value = ioport_read(v, QUAL_PORT(q), size);
-	if (size == 4)
-		v->regs[RAX] = value;
+	if (likely(size == 1))
+		*(u8 *)&v->regs[RAX] = value;
 	else if (size == 2)
-		v->regs[RAX] = (v->regs[RAX] & ~0xffffull) | (value & 0xffff);
+		*(u16 *)&v->regs[RAX] = value;
 	else
-		v->regs[RAX] = (v->regs[RAX] & ~0xffull) | (value & 0xff);
+		v->regs[RAX] = value;
 	return resume_after();
 }

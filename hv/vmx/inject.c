@@ -141,6 +141,7 @@ enum exit_action vcpu_deliver(struct vcpu *v)
 	struct vlapic *l = &v->lapic;
 	u32 events;
 	int vector;
+	bool more;
 
 	if (READ_ONCE(v->requests) & REQ_EVENT)
 		__atomic_and_fetch(&v->requests, ~(u64)REQ_EVENT, __ATOMIC_SEQ_CST);
@@ -162,9 +163,10 @@ enum exit_action vcpu_deliver(struct vcpu *v)
 	vlapic_accept(l, vector, vcpu_guest_tsc(v, rdtsc()));
 	inject(v, vector | INTR_EXTERNAL);
 	/* One more behind it? Then come back as soon as that can be taken. */
-	if (unlikely(vlapic_irr_any(l)) && vlapic_pending(l) >= 0)
+	more = vlapic_irr_any(l);
+	if (unlikely(more) && vlapic_pending(l) >= 0)
 		vcpu_set_window(v, true);
-	if (unlikely(v->tpr_threshold || vlapic_irr_any(l)))
+	if (unlikely(more || v->tpr_threshold))
 		update_tpr_threshold(v);
 	return EXIT_RESUME;
 }
