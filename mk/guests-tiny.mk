@@ -27,6 +27,8 @@ $(B)/tests/guests/%.elf: tests/guests/%.c tests/guests/lib/boot.c $(TINY_LIB) te
 		-o $(B)/tests/guests/obj/$*.elf64 $(B)/tests/guests/obj/$*.o $(B)/tests/guests/obj/$*-boot.o $(TINY_LIB)
 	objcopy -O elf32-i386 $(B)/tests/guests/obj/$*.elf64 $@
 
+.SECONDARY: $(TINY_LIB)
+
 -include $(wildcard $(B)/tests/guests/obj/tests/guests/lib/*.d $(B)/tests/guests/obj/hv/lib/*.d)
 
 tiny-check: $(TINY) ## run the tiny guests under QEMU without KVM, which proves the guests
