@@ -15,7 +15,6 @@
 /* Bucket 0 holds the value 0, bucket b >= 1 the values 2^(b-1) .. 2^b - 1; the last one also all
  * that is larger. All zeroes is an empty histogram. */
 struct hist {
-	u64 count;
 	u64 sum;
 	u64 max;
 	u32 bucket[HIST_BUCKETS];
@@ -30,7 +29,6 @@ static inline u32 hist_bucket(u64 value)
 
 static inline void hist_add(struct hist *h, u64 value)
 {
-	h->count++;
 	h->sum += value;
 	if (value > h->max)
 		h->max = value;
@@ -40,7 +38,6 @@ static inline void hist_add(struct hist *h, u64 value)
 /* Adds what @src holds to @dst. */
 static inline void hist_merge(struct hist *dst, const struct hist *src)
 {
-	dst->count += src->count;
 	dst->sum += src->sum;
 	dst->max = max(dst->max, src->max);
 	for (u32 b = 0; b < HIST_BUCKETS; b++)
@@ -53,9 +50,20 @@ static inline u64 hist_bucket_top(u32 b)
 	return b == HIST_BUCKETS - 1 ? UINT64_MAX : BIT(b) - 1;
 }
 
+static inline u64 hist_count(const struct hist *h)
+{
+	u64 count = 0;
+
+	for (u32 b = 0; b < HIST_BUCKETS; b++)
+		count += h->bucket[b];
+	return count;
+}
+
 static inline u64 hist_mean(const struct hist *h)
 {
-	return h->count ? h->sum / h->count : 0;
+	u64 count = hist_count(h);
+
+	return count ? h->sum / count : 0;
 }
 
 /*
@@ -64,9 +72,9 @@ static inline u64 hist_mean(const struct hist *h)
  */
 static inline u64 hist_quantile(const struct hist *h, u32 per_mille)
 {
-	u64 rank = (h->count * per_mille + 999) / 1000, seen = 0;
+	u64 count = hist_count(h), rank = (count * per_mille + 999) / 1000, seen = 0;
 
-	if (!h->count)
+	if (!count)
 		return 0;
 	if (!rank)
 		rank = 1;

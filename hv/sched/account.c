@@ -2,10 +2,6 @@
 /*
  * Who deserves how much, and who got it: the share of every vCPU by the mode, the service that an
  * ideal fluid scheduler would have given, and the difference. No decision is taken here.
- *
- * The fluid scheduler of a run queue serves all runnable vCPUs at once, each at the rate of its
- * share of the load. So one number per run queue, the service per unit of weight (fluid), says what
- * each deserved between any two moments: O(1) per event.
  */
 #include "hv/sched/internal.h"
 
@@ -60,65 +56,57 @@ u32 sched_nice_to_weight(int nice)
 
 /* vcpu: the VM's weight for each of its vCPUs. group, flat: the VM's weight divided among its
  * runnable vCPUs, wherever they are; that is what the two levels of `group` amount to. */
-u64 sched_share(const struct sched_vcpu *v)
+u64 sched_share(struct sched_vcpu *v)
 {
-	u64 weight = READ_ONCE(v->group->weight), load, share;
+	u64 weight = v->weight_seen = READ_ONCE(v->group->weight), load, share;
 
 	if (v->mode == SCHED_MODE_VCPU)
 		return weight * v->weight;
-	load = READ_ONCE(v->group->load);
+	load = v->load_seen = READ_ONCE(v->group->load);
 	if (load < v->weight)
 		load = v->weight;
 	share = (weight << LOAD_SHIFT) * v->weight / load;
 	return share < 2 ? 2 : share;
 }
 
-void account_advance(struct run_queue *rq)
-{
-	u64 dt = rq->clock - rq->fluid_clock;
-	u128 grown;
-
-	if (!dt)
-		return;
-	rq->fluid_clock = rq->clock;
-	if (!rq->load)
-		return;
-	grown = (u128)dt * rq->load_inv + rq->fluid_rest;
-	rq->fluid += (u64)(grown >> 20);
-	rq->fluid_rest = (u64)grown & (BIT(20) - 1);
-}
-
-void account_load(struct run_queue *rq, u64 load)
-{
-	account_advance(rq);
-	rq->load_inv = load ? BIT(52) / load : 0;
-	WRITE_ONCE(rq->load, load);
-}
-
 static void note_max(struct sched_fair *fair, s64 err)
 {
 	u64 size = (u64)(err < 0 ? -err : err);
 
-	if (size > fair->err_max_ns)
+	if (unlikely(size > fair->err_max_ns))
 		fair->err_max_ns = size;
 }
 
+static s64 ideal_service(struct sched_vcpu *v, u64 fluid)
+{
+	u128 ideal = (u128)v->contrib * (fluid - v->fluid_start) + v->ideal_rest;
+
+	v->fluid_start = fluid;
+	v->ideal_rest = (u32)ideal;
+	return (s64)(ideal >> 32);
+}
+
+/*
+ * The error falls while @v waits and rises while it runs, so it is extreme at the two ends of a
+ * run; both are looked at when the run is over. The VM's sum lags behind by what its waiting vCPUs
+ * have not yet settled.
+ */
 void account_settle(struct run_queue *rq, struct sched_vcpu *v)
 {
-	u128 ideal;
-	s64 diff;
+	s64 before = v->fair.err_ns, err = before, sum;
 
 	account_advance(rq);
-	ideal = (u128)v->contrib * (rq->fluid - v->fluid_start) + v->ideal_rest;
-	v->ideal_rest = (u32)ideal;
-	diff = (s64)v->unsettled_ns - (s64)(ideal >> 32);
-	v->fluid_start = rq->fluid;
+	if (v->state == SCHED_RUNNING) {
+		err -= ideal_service(v, v->fluid_run);
+		note_max(&v->fair, err);
+		v->fluid_run = rq->fluid;
+	}
+	err += (s64)v->unsettled_ns - ideal_service(v, rq->fluid);
 	v->unsettled_ns = 0;
-	v->fair.err_ns += diff;
-	note_max(&v->fair, v->fair.err_ns);
-	/* The VM's sum lags behind by what its waiting vCPUs have not yet settled. */
-	note_max(&v->group->fair,
-		 __atomic_add_fetch(&v->group->fair.err_ns, diff, __ATOMIC_RELAXED));
+	v->fair.err_ns = err;
+	note_max(&v->fair, err);
+	sum = __atomic_add_fetch(&v->group->fair.err_ns, err - before, __ATOMIC_RELAXED);
+	note_max(&v->group->fair, sum);
 }
 
 u64 sched_run_delay_ns(const struct run_queue *rq, const struct sched_vcpu *v)

@@ -66,18 +66,25 @@ static u64 group_weight(const struct sched_group_rq *grq)
 }
 
 /* The VM's weight or its number of runnable vCPUs may have changed, on any pCPU. */
-static void refresh_weight(struct run_queue *rq, struct sched_vcpu *v)
+static __attribute__((noinline)) void renew_share(struct run_queue *rq, struct sched_vcpu *v)
 {
 	u64 share = sched_share(v);
 
-	if (likely(share == v->contrib))
+	if (share == v->contrib)
 		return;
+	account_settle(rq, v);
 	account_load(rq, rq->load + share - v->contrib);
 	v->contrib = share;
 	if (v->se.parent)
 		entity_reweight(&rq->root, v->se.parent, group_weight(group_rq_of(v->se.parent)));
 	else
 		entity_reweight(&rq->root, &v->se, share);
+}
+
+static inline void refresh_share(struct run_queue *rq, struct sched_vcpu *v)
+{
+	if (unlikely(share_stale(v)))
+		renew_share(rq, v);
 }
 
 void sched_vcpu_set_weight(struct run_queue *rq, struct sched_vcpu *v, u32 weight)
@@ -98,27 +105,30 @@ void sched_vcpu_set_weight(struct run_queue *rq, struct sched_vcpu *v, u32 weigh
 	if (v->se.parent || !v->se.timeline)
 		entity_reweight(v->se.timeline, &v->se, (u64)weight << LOAD_SHIFT);
 	if (runnable)
-		refresh_weight(rq, v);
+		renew_share(rq, v);
+	else
+		v->weight_seen = 0;
 	sched_arm(rq);
 }
 
 /* ---- on and off the timelines ---- */
 
 /* Becomes runnable: counts in the loads, from now on the fluid scheduler serves it too. */
-static void load_add(struct run_queue *rq, struct sched_vcpu *v)
+static inline void load_add(struct run_queue *rq, struct sched_vcpu *v)
 {
 	__atomic_add_fetch(&v->group->load, v->weight, __ATOMIC_RELAXED);
 	if (v->se.parent)
 		group_rq_of(v->se.parent)->load += v->weight;
-	v->contrib = sched_share(v);
+	if (unlikely(share_stale(v)))
+		v->contrib = sched_share(v);
 	account_load(rq, rq->load + v->contrib);
 	v->fluid_start = rq->fluid;
 	WRITE_ONCE(rq->nr_running, rq->nr_running + 1);
 }
 
-static void load_sub(struct run_queue *rq, struct sched_vcpu *v)
+/* The opposite; @v is settled. */
+static inline void load_sub(struct run_queue *rq, struct sched_vcpu *v)
 {
-	account_settle(rq, v);
 	account_load(rq, rq->load - v->contrib);
 	__atomic_sub_fetch(&v->group->load, v->weight, __ATOMIC_RELAXED);
 	if (v->se.parent)
@@ -156,19 +166,25 @@ static void level_remove(struct sched_timeline *tl, struct sched_entity *se, u32
 	tl->nr_queued--;
 }
 
-void sched_enqueue(struct run_queue *rq, struct sched_vcpu *v, u32 flags)
+static __always_inline void enqueue(struct run_queue *rq, struct sched_vcpu *v, u32 flags)
 {
 	struct sched_group *group = v->group;
 	struct sched_group_rq *grq = NULL;
+	u64 weight;
 
-	v->mode = rq->knobs->sched_mode;
+	if (unlikely(v->mode != rq->knobs->sched_mode)) {
+		v->mode = rq->knobs->sched_mode;
+		v->weight_seen = 0; /* never the weight of a VM: the share is made anew */
+	}
 	if (v->mode == SCHED_MODE_GROUP && rq->cpu < group->nr_rqs)
 		grq = &group->rqs[rq->cpu];
 	v->rq = rq;
 	v->se.parent = grq ? &grq->se : NULL;
 	v->se.timeline = grq ? &grq->timeline : &rq->root;
 	load_add(rq, v);
-	entity_reweight(v->se.timeline, &v->se, grq ? (u64)v->weight << LOAD_SHIFT : v->contrib);
+	weight = grq ? (u64)v->weight << LOAD_SHIFT : v->contrib;
+	if (weight != v->se.weight)
+		entity_reweight(v->se.timeline, &v->se, weight);
 	level_add(v->se.timeline, &v->se, flags, rq->knobs);
 	if (!grq)
 		return;
@@ -176,6 +192,11 @@ void sched_enqueue(struct run_queue *rq, struct sched_vcpu *v, u32 flags)
 	entity_reweight(&rq->root, &grq->se, group_weight(grq));
 	if (!grq->se.on_rq)
 		level_add(&rq->root, &grq->se, flags, rq->knobs);
+}
+
+void sched_enqueue(struct run_queue *rq, struct sched_vcpu *v, u32 flags)
+{
+	enqueue(rq, v, flags);
 }
 
 /* Off the timelines; the loads are load_sub()'s business. */
@@ -194,6 +215,7 @@ static void levels_remove(struct run_queue *rq, struct sched_vcpu *v, u32 flags)
 
 void sched_dequeue(struct run_queue *rq, struct sched_vcpu *v, u32 flags)
 {
+	account_settle(rq, v);
 	load_sub(rq, v);
 	levels_remove(rq, v, flags);
 }
@@ -237,59 +259,77 @@ static void pay_debt(struct run_queue *rq, struct sched_vcpu *v, bool now)
 static void leave_pcpu(struct run_queue *rq, struct sched_vcpu *v, bool blocks)
 {
 	account_settle(rq, v);
-	hist_add(&v->stats.slice, rq->clock - v->run_start);
-	hist_add(&rq->stats.slice, rq->clock - v->run_start);
+	hist_add(&v->slice, rq->clock - v->run_start);
 	v->last_ran = rq->clock;
 	pay_debt(rq, v, blocks);
 	rq->curr = NULL;
 }
 
-static void put_prev(struct run_queue *rq, struct sched_vcpu *v, const struct sched_entity *stop)
+/* It no longer waits: that time was steal. */
+static __always_inline void note_waited(struct run_queue *rq, struct sched_vcpu *v)
 {
-	leave_pcpu(rq, v, false);
-	refresh_weight(rq, v);
-	put_levels(&v->se, stop);
+	/* The clocks of two pCPUs may differ a little. */
+	u64 waited = (u64)max(vdiff(rq->clock, v->wait_start), (s64)0);
+
+	hist_add(&v->wait, waited);
+	sched_count(rq, v, run_delay_ns, waited);
+}
+
+static inline void preempted(struct run_queue *rq, struct sched_vcpu *v)
+{
 	v->wait_start = rq->clock;
 	WRITE_ONCE(v->state, SCHED_QUEUED);
 	sched_count(rq, v, nr_preempted, 1);
 }
 
-/* It no longer waits: that time was steal. */
-static void note_waited(struct run_queue *rq, struct sched_vcpu *v)
+static void put_prev(struct run_queue *rq, struct sched_vcpu *v)
 {
-	/* The clocks of two pCPUs may differ a little. */
-	u64 waited = (u64)max(vdiff(rq->clock, v->wait_start), (s64)0);
-
-	hist_add(&v->stats.wait, waited);
-	hist_add(&rq->stats.wait, waited);
-	sched_count(rq, v, run_delay_ns, waited);
+	leave_pcpu(rq, v, false);
+	put_levels(&v->se, NULL);
+	preempted(rq, v);
 }
 
-static void set_next(struct run_queue *rq, struct sched_vcpu *v)
+/*
+ * @next runs, and @prev if there is one waits. The tree gives before it takes: it stays one node
+ * smaller, and small trees are what this is about.
+ */
+static void switch_to(struct run_queue *rq, struct sched_vcpu *prev, struct sched_vcpu *next)
 {
-	struct sched_entity *se = &v->se;
+	struct sched_entity *se, *stop = NULL;
 
-	account_settle(rq, v);
+	if (prev) {
+		leave_pcpu(rq, prev, false);
+		if (prev->se.timeline == next->se.timeline)
+			stop = next->se.parent;
+	}
+	for (se = &next->se; se != stop; se = se->parent) {
+		if (se->timeline->curr != se)
+			timeline_erase(se->timeline, se);
+	}
+	if (prev) {
+		put_levels(&prev->se, stop);
+		preempted(rq, prev);
+	}
+	se = &next->se;
 	for_each_level(se)
 	{
 		struct sched_timeline *tl = se->timeline;
 
-		if (tl->next == se)
+		if (unlikely(tl->next == se))
 			tl->next = NULL;
-		if (tl->curr != se) {
-			timeline_erase(tl, se);
+		if (tl->curr != se || !entity_protected(se)) {
 			tl->curr = se;
-			entity_protect(tl, se, rq->knobs);
-		} else if (!entity_protected(se)) {
 			entity_protect(tl, se, rq->knobs);
 		}
 	}
-	refresh_weight(rq, v);
-	note_waited(rq, v);
-	sched_count(rq, v, nr_switches, 1);
-	v->run_start = v->exec_start = rq->clock;
-	WRITE_ONCE(v->state, SCHED_RUNNING);
-	rq->curr = v;
+	note_waited(rq, next);
+	account_advance(rq);
+	next->fluid_run = rq->fluid;
+	next->run_start = next->exec_start = rq->clock;
+	WRITE_ONCE(next->state, SCHED_RUNNING);
+	sched_count(rq, next, nr_switches, 1);
+	rq->curr = next;
+	refresh_share(rq, next);
 	if (rq->idle) {
 		rq->idle = false;
 		rq->idle_ns += rq->clock - rq->idle_since;
@@ -301,6 +341,7 @@ static void keep_curr(struct run_queue *rq, struct sched_vcpu *v)
 {
 	struct sched_entity *se = &v->se;
 
+	refresh_share(rq, v);
 	for_each_level(se)
 	{
 		if (se->timeline->next == se)
@@ -338,38 +379,36 @@ static void note_yield_hit(struct run_queue *rq, struct sched_vcpu *next)
 
 struct sched_vcpu *sched_pick_next(struct run_queue *rq)
 {
-	struct sched_vcpu *prev, *next;
+	struct sched_vcpu *prev = rq->curr, *next;
 
-	sched_update_curr(rq);
-	prev = rq->curr;
-	if (unlikely(prev && prev->mode != rq->knobs->sched_mode)) {
-		/* sched_mode was changed: each vCPU moves over after its turn. */
-		put_prev(rq, prev, NULL);
-		sched_dequeue(rq, prev, 0);
-		sched_enqueue(rq, prev, 0);
-		prev = NULL;
+	if (prev) {
+		sched_update_curr(rq);
+		if (unlikely(prev->mode != rq->knobs->sched_mode)) {
+			/* sched_mode was changed: each vCPU moves over after its turn. */
+			put_prev(rq, prev);
+			sched_dequeue(rq, prev, 0);
+			sched_enqueue(rq, prev, 0);
+			prev = NULL;
+		}
 	}
 	next = pick(rq);
 	if (unlikely(rq->yield_expect))
 		note_yield_hit(rq, next);
-	if (prev && prev == next) {
-		keep_curr(rq, prev);
-	} else {
-		if (prev)
-			put_prev(rq, prev,
-				 prev->se.timeline == next->se.timeline ? next->se.parent : NULL);
-		if (next) {
-			set_next(rq, next);
-		} else if (!rq->idle) {
+	if (unlikely(!next)) {
+		if (!rq->idle) {
 			rq->idle = true;
 			rq->idle_since = rq->clock;
 		}
+	} else if (prev == next) {
+		keep_curr(rq, prev);
+	} else {
+		switch_to(rq, prev, next);
 	}
 	sched_arm(rq);
 	return next;
 }
 
-void sched_arm(struct run_queue *rq)
+void sched_arm_among(struct run_queue *rq)
 {
 	u64 end = SCHED_NEVER;
 	struct sched_entity *se;
@@ -429,8 +468,10 @@ bool sched_remove(struct run_queue *rq, struct sched_vcpu *v)
 	sched_update_curr(rq);
 	if (ran)
 		leave_pcpu(rq, v, true);
-	if (v->state == SCHED_QUEUED)
+	if (v->state == SCHED_QUEUED) {
 		note_waited(rq, v);
+		account_settle(rq, v);
+	}
 	if (ran || v->state == SCHED_QUEUED)
 		load_sub(rq, v);
 	if (rq->yield_expect == v || rq->yield_from == v)
@@ -474,20 +515,58 @@ static void wake_delayed(struct run_queue *rq, struct sched_vcpu *v)
 		entity_reweight(tl, &v->se, v->contrib);
 }
 
+/* Both charged up to the clock. */
+static bool preempts(struct run_queue *rq, struct sched_vcpu *v)
+{
+	const struct sched_knobs *knobs = rq->knobs;
+	struct sched_entity *curr = &rq->curr->se, *woken = &v->se;
+	struct sched_timeline *tl;
+
+	if (!knobs->WAKEUP_PREEMPTION)
+		return false;
+	if (curr->timeline != woken->timeline) {
+		/* They meet at the root. */
+		curr = curr->parent ? curr->parent : curr;
+		woken = woken->parent ? woken->parent : woken;
+	}
+	tl = curr->timeline;
+	if (unlikely(woken->slice < curr->slice) && knobs->PREEMPT_SHORT &&
+	    timeline_pick(tl, false, knobs) == woken) {
+		entity_unprotect(curr);
+		return true;
+	}
+	if (timeline_pick(tl, true, knobs) != curr)
+		return true;
+	if (!entity_protected(curr)) {
+		entity_protect(tl, curr, knobs);
+	} else if (unlikely(woken->slice < curr->slice) && knobs->RUN_TO_PARITY) {
+		/* A shorter request has come: the protection shrinks to it. */
+		u64 vprot = curr->vruntime + calc_delta_fair(woken->slice, curr);
+
+		if (vdiff(vprot, curr->vprot) < 0)
+			curr->vprot = vprot;
+	}
+	return false;
+}
+
 bool sched_wake(struct run_queue *rq, struct sched_vcpu *v)
 {
-	sched_update_curr(rq);
-	if (v->state != SCHED_WAKING)
+	assert_section(rq);
+	if (rq->curr)
+		sched_update_curr(rq);
+	if (unlikely(v->state != SCHED_WAKING))
 		return false; /* sched_remove() came in between */
 	BUG_ON(v->cpu != rq->cpu);
 	if (unlikely(v->se.on_rq))
 		wake_delayed(rq, v);
 	else
-		sched_enqueue(rq, v, v->rq ? 0 : ENQUEUE_INITIAL);
+		enqueue(rq, v, v->rq ? 0 : ENQUEUE_INITIAL);
 	v->wait_start = rq->clock;
 	WRITE_ONCE(v->state, SCHED_QUEUED);
 	sched_count(rq, v, nr_wakeups, 1);
-	if (sched_wakeup_preempt(rq, v)) {
+	if (!rq->curr)
+		return true;
+	if (preempts(rq, v)) {
 		sched_count(rq, v, nr_wakeup_preempt, 1);
 		rq->slice_end = rq->clock;
 		return true;
@@ -498,39 +577,10 @@ bool sched_wake(struct run_queue *rq, struct sched_vcpu *v)
 
 bool sched_wakeup_preempt(struct run_queue *rq, struct sched_vcpu *v)
 {
-	const struct sched_knobs *knobs = rq->knobs;
-	struct sched_entity *curr, *woken = &v->se;
-	struct sched_timeline *tl;
-
 	if (!rq->curr)
 		return true;
-	if (!knobs->WAKEUP_PREEMPTION)
-		return false;
 	sched_update_curr(rq);
-	curr = &rq->curr->se;
-	if (curr->timeline != woken->timeline) {
-		/* They meet at the root. */
-		curr = curr->parent ? curr->parent : curr;
-		woken = woken->parent ? woken->parent : woken;
-	}
-	tl = curr->timeline;
-	if (knobs->PREEMPT_SHORT && woken->slice < curr->slice &&
-	    timeline_pick(tl, false, knobs) == woken) {
-		entity_unprotect(curr);
-		return true;
-	}
-	if (timeline_pick(tl, true, knobs) != curr)
-		return true;
-	if (!entity_protected(curr)) {
-		entity_protect(tl, curr, knobs);
-	} else if (knobs->RUN_TO_PARITY && woken->slice < curr->slice) {
-		/* A shorter request has come: the protection shrinks to it. */
-		u64 vprot = curr->vruntime + calc_delta_fair(woken->slice, curr);
-
-		if (vdiff(vprot, curr->vprot) < 0)
-			curr->vprot = vprot;
-	}
-	return false;
+	return preempts(rq, v);
 }
 
 bool sched_migrate(struct run_queue *from, struct run_queue *to, struct sched_vcpu *v)

@@ -16,6 +16,10 @@
 #define SLICE_MIN_NS 100000u
 #define CHARGE_MAX_NS (1ull << 32) /* virtual time charged at once */
 
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
 #define for_each_level(se) for (; (se); (se) = (se)->parent)
 
 static inline struct sched_vcpu *vcpu_of(struct sched_entity *se)
@@ -168,9 +172,42 @@ static inline s64 entity_lag_limit(const struct sched_timeline *tl, const struct
 /* ---- rq.c: the timeline ---- */
 
 void timeline_init(struct sched_timeline *tl, u64 vruntime);
+/* Into / out of a tree that has other nodes. */
+void timeline_link(struct sched_timeline *tl, struct sched_entity *se);
+void timeline_unlink(struct sched_timeline *tl, struct sched_entity *se);
+
+static inline u64 both_slices(u32 slice)
+{
+	return (u64)slice << 32 | slice;
+}
+
 /* Into / out of the tree and the sums; on_rq, curr and nr_queued are the caller's. */
-void timeline_insert(struct sched_timeline *tl, struct sched_entity *se);
-void timeline_erase(struct sched_timeline *tl, struct sched_entity *se);
+static inline void timeline_insert(struct sched_timeline *tl, struct sched_entity *se)
+{
+	tl->sum_w_vruntime += key_mul(entity_key(tl, se), se->weight);
+	tl->sum_weight += se->weight;
+	/* A leaf speaks for itself alone: whatever subtree it had before is gone. */
+	se->min_vruntime = se->vruntime;
+	se->slices = both_slices(se->slice);
+	if (RB_ROOT(&tl->tree)) {
+		timeline_link(tl, se);
+		return;
+	}
+	RB_SET(se, NULL, node);
+	RB_COLOR(se, node) = RB_BLACK;
+	RB_ROOT(&tl->tree) = se;
+}
+
+static inline void timeline_erase(struct sched_timeline *tl, struct sched_entity *se)
+{
+	tl->sum_w_vruntime -= key_mul(entity_key(tl, se), se->weight);
+	tl->sum_weight -= se->weight;
+	if (tl->sum_weight)
+		timeline_unlink(tl, se);
+	else
+		RB_ROOT(&tl->tree) = NULL;
+}
+
 void entity_init(struct sched_entity *se, u64 weight, u32 slice, bool custom_slice);
 void entity_set_weight(struct sched_entity *se, u64 weight);
 /* Weight of an entity that competes or not; its lag in service time and its request stay. */
@@ -192,12 +229,32 @@ void entity_renew(struct sched_timeline *tl, struct sched_entity *se,
 
 /* ---- pick.c: who is next on one timeline ---- */
 
+struct sched_entity *timeline_pick_of_many(struct sched_timeline *tl, bool protect,
+					   const struct sched_knobs *knobs);
+void entity_protect_among(struct sched_timeline *tl, struct sched_entity *se,
+			  const struct sched_knobs *knobs);
+
 /* The eligible entity with the earliest deadline; with @protect slice protection and the buddy come
  * first. NULL only when nothing competes. */
-struct sched_entity *timeline_pick(struct sched_timeline *tl, bool protect,
-				   const struct sched_knobs *knobs);
-void entity_protect(struct sched_timeline *tl, struct sched_entity *se,
-		    const struct sched_knobs *knobs);
+static inline struct sched_entity *timeline_pick(struct sched_timeline *tl, bool protect,
+						 const struct sched_knobs *knobs)
+{
+	if (tl->nr_queued > 1)
+		return timeline_pick_of_many(tl, protect, knobs);
+	return tl->curr ? tl->curr : RB_ROOT(&tl->tree);
+}
+
+/*
+ * Once picked, an entity runs for the shortest request of the queue (RUN_TO_PARITY), or for
+ * min_quantum_ns, before it is compared again; never beyond its deadline.
+ */
+static inline void entity_protect(struct sched_timeline *tl, struct sched_entity *se,
+				  const struct sched_knobs *knobs)
+{
+	se->vprot = se->deadline;
+	if (tl->nr_queued > 1)
+		entity_protect_among(tl, se, knobs);
+}
 
 static inline bool entity_protected(const struct sched_entity *se)
 {
@@ -217,17 +274,55 @@ static inline void entity_unprotect(struct sched_entity *se)
 
 void sched_enqueue(struct run_queue *rq, struct sched_vcpu *v, u32 flags);
 void sched_dequeue(struct run_queue *rq, struct sched_vcpu *v, u32 flags);
+void sched_arm_among(struct run_queue *rq);
+
 /* Sets rq->slice_end for what runs now. */
-void sched_arm(struct run_queue *rq);
+static inline void sched_arm(struct run_queue *rq)
+{
+	if (rq->root.nr_queued > 1 || (rq->curr && rq->curr->se.parent))
+		sched_arm_among(rq);
+	else
+		rq->slice_end = rq->curr ? SCHED_NEVER : 0;
+}
 
-/* ---- account.c ---- */
+/* ---- account.c: shares, and the ideal scheduler ---- */
 
-void account_advance(struct run_queue *rq);
-void account_load(struct run_queue *rq, u64 load);
-/* Brings the fairness figures of a queued @v up to the clock and its contribution to its weight. */
+/* Brings the fairness figures of a QUEUED or RUNNING @v, charged up to the clock, up to it. */
 void account_settle(struct run_queue *rq, struct sched_vcpu *v);
 /* The weight at which @v really competes on the machine, by its mode. */
-u64 sched_share(const struct sched_vcpu *v);
+u64 sched_share(struct sched_vcpu *v);
+
+/* Has what sched_share() looked at changed since? */
+static inline bool share_stale(const struct sched_vcpu *v)
+{
+	return v->weight_seen != READ_ONCE(v->group->weight) ||
+	       (v->mode != SCHED_MODE_VCPU && v->load_seen != READ_ONCE(v->group->load));
+}
+
+/*
+ * The fluid scheduler of a run queue serves all runnable vCPUs at once, each at the rate of its
+ * share of the load. So one number per run queue, the service per unit of weight (fluid), says what
+ * each deserved between any two moments: O(1) per event.
+ */
+static inline void account_advance(struct run_queue *rq)
+{
+	u64 dt = rq->clock - rq->fluid_clock;
+	u128 grown;
+
+	if (!dt)
+		return;
+	rq->fluid_clock = rq->clock;
+	grown = (u128)dt * rq->load_inv + rq->fluid_rest; /* load_inv is 0 when nobody is there */
+	rq->fluid += (u64)(grown >> 20);
+	rq->fluid_rest = (u64)grown & (BIT(20) - 1);
+}
+
+static inline void account_load(struct run_queue *rq, u64 load)
+{
+	account_advance(rq);
+	rq->load_inv = load ? BIT(52) / load : 0;
+	WRITE_ONCE(rq->load, load);
+}
 
 #define sched_count(rq, v, field, n)                                                               \
 	do {                                                                                       \

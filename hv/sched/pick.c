@@ -29,16 +29,14 @@ static struct sched_entity *tree_pick(struct sched_timeline *tl, const struct ti
 	return NULL;
 }
 
-struct sched_entity *timeline_pick(struct sched_timeline *tl, bool protect,
-				   const struct sched_knobs *knobs)
+struct sched_entity *timeline_pick_of_many(struct sched_timeline *tl, bool protect,
+					   const struct sched_knobs *knobs)
 {
 	struct sched_entity *curr = tl->curr, *best;
-	struct timeline_mean mean;
+	struct timeline_mean mean = timeline_mean(tl);
 
-	if (tl->nr_queued <= 1)
-		return curr ? curr : RB_ROOT(&tl->tree);
-	mean = timeline_mean(tl);
-	if (protect && tl->next && knobs->PICK_BUDDY && mean_eligible(&mean, tl->next->vruntime))
+	if (unlikely(tl->next) && protect && knobs->PICK_BUDDY &&
+	    mean_eligible(&mean, tl->next->vruntime))
 		return tl->next;
 	if (curr && !mean_eligible(&mean, curr->vruntime))
 		curr = NULL;
@@ -50,17 +48,12 @@ struct sched_entity *timeline_pick(struct sched_timeline *tl, bool protect,
 	return best;
 }
 
-/*
- * Once picked, an entity runs for the shortest request of the queue (RUN_TO_PARITY), or for
- * min_quantum_ns, before it is compared again; never beyond its deadline.
- */
-void entity_protect(struct sched_timeline *tl, struct sched_entity *se,
-		    const struct sched_knobs *knobs)
+void entity_protect_among(struct sched_timeline *tl, struct sched_entity *se,
+			  const struct sched_knobs *knobs)
 {
 	u64 slice = knobs->RUN_TO_PARITY ? timeline_min_slice(tl) : knobs->min_quantum_ns;
 	u64 vprot;
 
-	se->vprot = se->deadline;
 	if (slice >= se->slice)
 		return;
 	vprot = se->vruntime + calc_delta_fair(slice, se);

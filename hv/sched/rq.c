@@ -8,30 +8,35 @@
  */
 #include "hv/sched/internal.h"
 
+static void merge_slices(struct sched_entity *se, const struct sched_entity *below)
+{
+	se->min_slice = min(se->min_slice, below->min_slice);
+	se->max_slice = max(se->max_slice, below->max_slice);
+}
+
 /*
  * Recomputes what @se says of its subtree. tree.h calls it where rotations and removals change a
- * node's children; ancestors are the business of timeline_insert() and timeline_erase().
+ * node's children; ancestors are the business of timeline_link() and timeline_unlink().
  */
 static inline void entity_augment(struct sched_entity *se)
 {
 	const struct sched_entity *left = RB_LEFT(se, node), *right = RB_RIGHT(se, node);
-	u64 vruntime = se->vruntime;
-	u32 shortest = se->slice, longest = se->slice;
+	u64 vruntime = se->vruntime, slices = both_slices(se->slice);
 
+	se->slices = slices;
 	if (left) {
-		vruntime = vdiff(left->min_vruntime, vruntime) < 0 ? left->min_vruntime : vruntime;
-		shortest = min(shortest, left->min_slice);
-		longest = max(longest, left->max_slice);
+		if (vdiff(left->min_vruntime, vruntime) < 0)
+			vruntime = left->min_vruntime;
+		if (unlikely(left->slices != slices))
+			merge_slices(se, left);
 	}
 	if (right) {
-		vruntime =
-		    vdiff(right->min_vruntime, vruntime) < 0 ? right->min_vruntime : vruntime;
-		shortest = min(shortest, right->min_slice);
-		longest = max(longest, right->max_slice);
+		if (vdiff(right->min_vruntime, vruntime) < 0)
+			vruntime = right->min_vruntime;
+		if (unlikely(right->slices != slices))
+			merge_slices(se, right);
 	}
 	se->min_vruntime = vruntime;
-	se->min_slice = shortest;
-	se->max_slice = longest;
 }
 
 /* Equal deadlines keep the order of arrival: never 0. */
@@ -42,6 +47,33 @@ static inline int entity_cmp(const struct sched_entity *a, const struct sched_en
 
 #undef RB_AUGMENT
 #define RB_AUGMENT(se) entity_augment(se)
+
+/*
+ * tree.h's rotations recompute three nodes each. A rotation does not change what the subtree holds,
+ * so its new top takes over what the old one said, and one node is left to recompute.
+ */
+#define ROTATE(head, elm, tmp, near, far)                                                          \
+	do {                                                                                       \
+		(tmp) = near(elm, node);                                                           \
+		if ((near(elm, node) = far(tmp, node)))                                            \
+			RB_PARENT(far(tmp, node), node) = (elm);                                   \
+		if (!(RB_PARENT(tmp, node) = RB_PARENT(elm, node)))                                \
+			RB_ROOT(head) = (tmp);                                                     \
+		else if ((elm) == RB_LEFT(RB_PARENT(elm, node), node))                             \
+			RB_LEFT(RB_PARENT(elm, node), node) = (tmp);                               \
+		else                                                                               \
+			RB_RIGHT(RB_PARENT(elm, node), node) = (tmp);                              \
+		far(tmp, node) = (elm);                                                            \
+		RB_PARENT(elm, node) = (tmp);                                                      \
+		(tmp)->min_vruntime = (elm)->min_vruntime;                                         \
+		(tmp)->slices = (elm)->slices;                                                     \
+		entity_augment(elm);                                                               \
+	} while (0)
+
+#undef RB_ROTATE_LEFT
+#undef RB_ROTATE_RIGHT
+#define RB_ROTATE_LEFT(head, elm, tmp, field) ROTATE(head, elm, tmp, RB_RIGHT, RB_LEFT)
+#define RB_ROTATE_RIGHT(head, elm, tmp, field) ROTATE(head, elm, tmp, RB_LEFT, RB_RIGHT)
 RB_PROTOTYPE_INTERNAL(sched_tree, sched_entity, node, entity_cmp, static __maybe_unused)
 RB_GENERATE_INTERNAL(sched_tree, sched_entity, node, entity_cmp, static __maybe_unused)
 
@@ -55,47 +87,41 @@ void timeline_init(struct sched_timeline *tl, u64 vruntime)
  * RB_INSERT would leave the ancestors' augmentation stale; this descends by itself and merges the
  * newcomer into every node that it passes, so that the rotations find right values.
  */
-void timeline_insert(struct sched_timeline *tl, struct sched_entity *se)
+void timeline_link(struct sched_timeline *tl, struct sched_entity *se)
 {
-	struct sched_entity *parent = NULL, **link = &RB_ROOT(&tl->tree);
-	u64 vruntime = se->vruntime, deadline = se->deadline;
-	u32 slice = se->slice;
+	struct sched_entity *parent, **link = &RB_ROOT(&tl->tree);
+	u64 vruntime = se->vruntime, deadline = se->deadline, slices = se->slices;
 
-	tl->sum_w_vruntime += key_mul(entity_key(tl, se), se->weight);
-	tl->sum_weight += se->weight;
-	/* A leaf speaks for itself alone: whatever subtree it had before is gone. */
-	se->min_vruntime = vruntime;
-	se->min_slice = se->max_slice = slice;
-
-	while (*link) {
+	do {
 		parent = *link;
 		if (vdiff(vruntime, parent->min_vruntime) < 0)
 			parent->min_vruntime = vruntime;
-		if (slice < parent->min_slice)
-			parent->min_slice = slice;
-		if (slice > parent->max_slice)
-			parent->max_slice = slice;
+		if (unlikely(slices != parent->slices))
+			merge_slices(parent, se);
 		link = vdiff(deadline, parent->deadline) < 0 ? &RB_LEFT(parent, node)
 							     : &RB_RIGHT(parent, node);
-	}
+	} while (*link);
 	RB_SET(se, parent, node);
 	*link = se;
-	sched_tree_RB_INSERT_COLOR(&tl->tree, se);
+	if (RB_COLOR(parent, node) == RB_RED)
+		sched_tree_RB_INSERT_COLOR(&tl->tree, se);
 }
 
-void timeline_erase(struct sched_timeline *tl, struct sched_entity *se)
+/*
+ * With two children RB_REMOVE augments up to the root before it rotates. With fewer it stops at the
+ * parent, and the rest of the way is ours: rotations never take a node off the path from the place
+ * of the removal to the root.
+ */
+void timeline_unlink(struct sched_timeline *tl, struct sched_entity *se)
 {
-	/* With two children RB_REMOVE augments up to the root before it rotates. With fewer it
-	   stops at the parent, and the rest of the way is ours: rotations never take a node off
-	   the path from the place of the removal to the root. */
 	struct sched_entity *up =
 	    RB_LEFT(se, node) && RB_RIGHT(se, node) ? NULL : RB_PARENT(se, node);
 
 	RB_REMOVE(sched_tree, &tl->tree, se);
-	for (; up; up = RB_PARENT(up, node))
+	if (!up)
+		return;
+	while ((up = RB_PARENT(up, node)))
 		entity_augment(up);
-	tl->sum_w_vruntime -= key_mul(entity_key(tl, se), se->weight);
-	tl->sum_weight -= se->weight;
 }
 
 void entity_set_weight(struct sched_entity *se, u64 weight)

@@ -58,8 +58,12 @@ struct sched_entity {
 	u64 deadline; /* relative to vruntime while rel_deadline and off the queue */
 	/* of the subtree below this node */
 	u64 min_vruntime;
-	u32 min_slice;
-	u32 max_slice;
+	union {
+		struct {
+			u32 min_slice, max_slice;
+		};
+		u64 slices; /* both at once: usually all requests are equal */
+	};
 
 	u32 slice;	   /* request, ns */
 	bool on_rq;	   /* on a timeline: in its tree or its curr */
@@ -110,8 +114,6 @@ struct sched_stats {
 #define X(field, text) u64 field;
 	SCHED_COUNTERS(X)
 #undef X
-	struct hist wait;  /* ns from runnable to running */
-	struct hist slice; /* ns from running to not running */
 };
 
 /* Service received against the service of an ideal fluid scheduler, in ns. */
@@ -156,6 +158,7 @@ struct sched_vcpu {
 
 	u64 contrib;	  /* share of rq->load that is its own, scaled weight */
 	u64 fluid_start;  /* rq->fluid at the last settlement */
+	u64 fluid_run;	  /* rq->fluid when it was put on the pCPU, while RUNNING */
 	u64 run_start;	  /* since when it runs */
 	u64 exec_start;	  /* up to when it was charged */
 	u64 wait_start;	  /* since when it waits, while QUEUED */
@@ -165,8 +168,12 @@ struct sched_vcpu {
 	u64 last_moved;	  /* when it last migrated */
 	s64 debt;	  /* auto: service in ns that it has borrowed */
 	u64 debt_due;	  /* auto: from when on the debt is charged */
+	u32 weight_seen;  /* the VM's weight and load of which contrib was made */
+	u64 load_seen;
 	struct sched_fair fair;
 	struct sched_stats stats;
+	struct hist wait;  /* ns from runnable to running */
+	struct hist slice; /* ns from running to not running */
 };
 
 /* A pCPU. Owner of every field: its lock. nr_running and load may be read by anyone (READ_ONCE). */
