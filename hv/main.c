@@ -8,6 +8,7 @@
 #include "hv/console.h"
 #include "hv/dev/ioport.h"
 #include "hv/image.h"
+#include "hv/knobs.h"
 #include "hv/lib/bug.h"
 #include "hv/lib/string.h"
 #include "hv/page.h"
@@ -115,7 +116,7 @@ void hv_main(const struct boot_info *boot_info)
 	hv_info("%u pCPU%s in VMX operation, TSC %lu kHz", nr_pcpus, nr_pcpus == 1 ? "" : "s",
 		tsc_hz() / 1000);
 
-	run_init();
+	knobs_init(&info->config);
 	ioport_init();
 	start_vms();
 	if (!any_vm_runs() && info->config.poweroff)

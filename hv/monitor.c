@@ -5,6 +5,7 @@
 
 #include "hv/apic/lapic.h"
 #include "hv/image.h"
+#include "hv/knobs.h"
 #include "hv/lib/string.h"
 #include "hv/page.h"
 #include "hv/panic.h"
@@ -188,6 +189,33 @@ static const char *cmd_dump(struct out *out, char **word, u32 n)
 	return NULL;
 }
 
+static void print_knob(struct out *out, const struct knob_info *k)
+{
+	if (k->is_switch)
+		out_print(out, "%-28s %-12s %s\n", k->name, k->value ? "on" : "off", k->text);
+	else
+		out_print(out, "%-28s %-12lu %s\n", k->name, k->value, k->text);
+}
+
+static const char *cmd_knob(struct out *out, char **word, u32 n)
+{
+	static char err[160];
+	struct knob_info k;
+	bool found = false;
+
+	if (n > 3)
+		return "usage: knob [NAME [VALUE]]";
+	if (n == 3)
+		return knob_set(word[1], word[2], err, sizeof(err)) ? err : NULL;
+	for (u32 i = 0; knob_info(&knobs, i, &k); i++) {
+		if (n == 2 && strcmp(k.name, word[1]))
+			continue;
+		print_knob(out, &k);
+		found = true;
+	}
+	return found ? NULL : "there is no knob of that name; knob lists them";
+}
+
 static const char *cmd_memory(struct out *out, char **word, u32 n)
 {
 	u64 largest, left = page_pool_free(&pages, &largest);
@@ -228,6 +256,7 @@ static const struct command commands[] = {
     {"pcpu", "", "list the pCPUs", cmd_pcpu},
     {"stats", "[table|json]", "all counters that are not zero, or all as JSON", cmd_stats},
     {"dump", "vcpu VM NUMBER", "registers and last exits of a vCPU", cmd_dump},
+    {"knob", "[NAME [VALUE]]", "list the knobs, show or set one", cmd_knob},
     {"memory", "", "what the hypervisor's memory is used for", cmd_memory},
     {"version", "", "version and load address", cmd_version},
     {"reboot", "", "reset the machine", cmd_reboot},

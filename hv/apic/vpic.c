@@ -240,7 +240,7 @@ void vpic_write(struct vpic *pic, u16 port, u8 value)
 }
 
 /* The acknowledge by a read (OCW3's poll command). */
-static u8 poll_read(struct vpic *pic, struct vpic_chip *chip)
+static __attribute__((noinline)) u8 poll_read(struct vpic *pic, struct vpic_chip *chip)
 {
 	int ir = requested(chip, chip == &pic->chip[0]);
 

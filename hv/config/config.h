@@ -57,6 +57,7 @@ struct cfg_vm {
 	char name[CFG_NAME_MAX];   /* [A-Za-z0-9_-]+, unique */
 	u32 line;		   /* of its section header */
 	bool bad;		   /* an error was reported: do not start */
+	bool stop_on_reset;	   /* `on_reset = restart | stop`, default restart */
 	bool autostart;		   /* default true */
 	char kernel[CFG_PATH_MAX]; /* bzImage or Multiboot ELF32; required; `\` or `/` separated,
 				      from the volume's root */

@@ -228,15 +228,17 @@ static void device_timer_fired(struct timer *t, u64 now_tsc)
 
 void devices_reset(struct vm *vm)
 {
+	u64 now = vm_now_ns(vm);
+
 	vm->lines = 0;
 	vm->dev_timer_ns = UINT64_MAX;
 	timer_cancel(&vm->dev_timer);
 	vm->dev_timer.fn = device_timer_fired;
+	vm->pci_address = 0;
 	uart_init(&vm->uart, &vm->uart_ring);
 	pit_init(&vm->pit);
-	rtc_init(&vm->rtc, vm->epoch_ns / 1000000000, vm->mem.slots[0].size,
-		 vm->mem.nr_slots > 1 ? vm->mem.slots[1].size : 0);
-	acpipm_init(&vm->acpipm, 0);
+	rtc_reset(&vm->rtc, now);
+	acpipm_init(&vm->acpipm, now);
 	kbc_init(&vm->kbc);
 	vpic_reset(&vm->pic);
 	vioapic_reset(&vm->ioapic);

@@ -17,7 +17,7 @@ void ioport_init(void);
 u32 ioport_read(struct vcpu *v, u16 port, u32 size);
 void ioport_write(struct vcpu *v, u16 port, u32 size, u32 value);
 
-/* Power-on state of all of @vm's devices; VM time begins now. */
+/* State after a reset of all of @vm's devices but the RTC's time and memory. */
 void devices_reset(struct vm *vm);
 
 /*

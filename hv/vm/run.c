@@ -8,6 +8,7 @@
 #include "hv/apic/lapic.h"
 #include "hv/console.h"
 #include "hv/main.h"
+#include "hv/knobs.h"
 #include "hv/lib/bug.h"
 #include "hv/pcpu.h"
 #include "hv/tsc.h"
@@ -16,19 +17,14 @@
 #include "hv/vmx/vmx.h"
 #include "hv/x86/cpu.h"
 
-#define POLL_NS 1000000ull
-#define SLICE_NS 5000000ull
-
-#define TIMER_ADVANCE_MAX_NS 20000ull
-
 u64 host_poll_ticks, timer_advance_max;
 static u64 slice_ticks;
 
-void run_init(void)
+void run_knobs_changed(void)
 {
-	host_poll_ticks = tsc_from_ns(POLL_NS);
-	slice_ticks = tsc_from_ns(SLICE_NS);
-	timer_advance_max = tsc_from_ns(TIMER_ADVANCE_MAX_NS);
+	WRITE_ONCE(host_poll_ticks, tsc_from_ns(knobs.host_poll_ns));
+	WRITE_ONCE(slice_ticks, tsc_from_ns(knobs.slice_ns));
+	WRITE_ONCE(timer_advance_max, tsc_from_ns(knobs.lapic_timer_advance_max_ns));
 }
 
 static void set_state(struct vcpu *v, enum vcpu_state state, u64 now)

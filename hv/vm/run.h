@@ -15,8 +15,8 @@ extern u64 host_poll_ticks;
 /* No timer is handled earlier than this before it is due. Host TSC ticks. */
 extern u64 timer_advance_max;
 
-/* Reads the clock's rate; before the first vCPU runs. */
-void run_init(void);
+/* Takes over the knobs, in ticks; before the first vCPU runs, and after each change. */
+void run_knobs_changed(void);
 
 /* Never returns. */
 __noreturn void pcpu_run(void);

@@ -35,7 +35,6 @@ enum {
 	    1 << 1, /* the LAPIC timer's deadline has passed, or moved before what is armed */
 	REQ_RESCHED = 1 << 2, /* back to the scheduler */
 	REQ_STOP = 1 << 3,    /* the VM is ending: never enter again */
-	REQ_FLUSH = 1 << 4,   /* TLB: this vCPU's translations are stale */
 };
 
 #define LAST_EXITS 16

@@ -6,6 +6,7 @@
 
 #include "hv/console.h"
 #include "hv/dev/ioport.h"
+#include "hv/knobs.h"
 #include "hv/lib/bug.h"
 #include "hv/lib/errors.h"
 #include "hv/lib/fmt.h"
@@ -29,9 +30,14 @@ u32 nr_vms;
 static u32 next_pcpu; /* round robin over the pCPUs; boot CPU only */
 static bool any_started;
 
-/* Shared by all VMs until the knobs of the tracker have a home. */
-static struct ipi_track_knobs track_knobs = {.enabled = true};
-#define IPI_WINDOW_NS 50000000ull
+static struct ipi_track_knobs track_knobs; /* shared by all VMs */
+
+void vm_knobs_changed(void)
+{
+	WRITE_ONCE(track_knobs.window, tsc_from_ns(knobs.ipi_window_ns));
+	WRITE_ONCE(track_knobs.enabled, knobs.ipi_tracking_enabled);
+	WRITE_ONCE(track_knobs.multicast, knobs.ipi_track_multicast);
+}
 
 const char *vm_state_text(const struct vm *vm)
 {
@@ -157,7 +163,6 @@ static struct pcpu *place(const struct cfg_vm *cfg)
 static void make_vcpus(struct vm *vm)
 {
 	vm->vcpus = page_alloc(vm->nr_vcpus * sizeof(*vm->vcpus), PAGE_SIZE, PAGES_VM);
-	track_knobs.window = tsc_from_ns(IPI_WINDOW_NS);
 	apic_map_setup(&vm->apic_map, &track_knobs);
 	for (u32 i = 0; i < vm->nr_vcpus; i++) {
 		struct pcpu *p = place(vm->cfg);
@@ -271,8 +276,13 @@ int vm_start(struct vm *vm)
 	vm->mtrrs = (struct vm_mtrrs){.def_type = 0xc06};
 	for (u32 i = 0; i < ARRAY_SIZE(vm->mtrrs.fixed); i++)
 		vm->mtrrs.fixed[i] = 0x0606060606060606ull;
+	/* A reset is not a power cycle: time goes on, CMOS memory stays. */
+	if (vm->end != VM_END_RESET) {
+		vm->tsc_base = rdtsc();
+		rtc_init(&vm->rtc, vm->epoch_ns / 1000000000, vm->mem.slots[0].size,
+			 vm->mem.nr_slots > 1 ? vm->mem.slots[1].size : 0);
+	}
 	vm->end = VM_END_NONE;
-	vm->tsc_base = rdtsc();
 	devices_reset(vm);
 	for (u32 i = 0; i < vm->nr_vcpus; i++) {
 		struct vcpu *v = vm->vcpus[i];
@@ -341,7 +351,7 @@ static void say_how_it_ended(struct vm *vm)
 		hv_info("vm %s: ended: killed: %s", vm->name, vm->end_text);
 		break;
 	case VM_END_RESET:
-		hv_info("vm %s: reset", vm->name);
+		hv_info("vm %s: %sreset", vm->name, vm->cfg->stop_on_reset ? "ended: " : "");
 		break;
 	case VM_END_STOPPED:
 		hv_info("vm %s: ended: stopped", vm->name);
@@ -357,7 +367,7 @@ void vm_all_left(struct vm *vm)
 	console_flush_vm(vm->id);
 	say_how_it_ended(vm);
 	WRITE_ONCE(vm->state, VM_STOPPED);
-	if (vm->end == VM_END_RESET)
+	if (vm->end == VM_END_RESET && !vm->cfg->stop_on_reset)
 		vm_start(vm);
 }
 

@@ -116,6 +116,9 @@ void vm_all_left(struct vm *vm);
 /* The first time that @v is loaded after vm_start(): writes its start state. On its pCPU. */
 void vm_first_run(struct vcpu *v);
 
+/* Takes over the knobs that concern VMs. */
+void vm_knobs_changed(void);
+
 /* VM time in ns. */
 u64 vm_now_ns(const struct vm *vm);
 

@@ -85,8 +85,10 @@ static void leaf_4(struct cpuid_entry **next, const struct cpuid_features *f, cp
 	for (u32 i = 0; i < 8; i++) {
 		struct cpuid_entry *e = copy(next, 4, i, host);
 
-		if (!(e->eax & 0x1f))
+		if (!(e->eax & 0x1f)) {
+			(*next)--;
 			break;
+		}
 		/* Keep type, level and flags (bits 13-0); one logical CPU shares it; cores - 1
 		 * above. */
 		e->eax = (e->eax & 0x3fff) | min(cores - 1, 63u) << 26;

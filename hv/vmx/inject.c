@@ -103,11 +103,9 @@ static int take_extint(struct vcpu *v)
  * Before every entry: the CPU refuses a threshold above VTPR's class (SDM vol. 3, 26.2.1.1), so one
  * that was needed before must go as soon as the vector that waited can be delivered.
  */
-static inline void update_tpr_threshold(struct vcpu *v)
+static inline void set_tpr_threshold(struct vcpu *v, u32 threshold)
 {
-	u32 threshold = vlapic_tpr_threshold(&v->lapic);
-
-	if (threshold == v->tpr_threshold)
+	if (likely(threshold == v->tpr_threshold))
 		return;
 	v->tpr_threshold = threshold;
 	vmwrite32(VMCS_TPR_THRESHOLD, threshold);
@@ -141,7 +139,6 @@ enum exit_action vcpu_deliver(struct vcpu *v)
 	struct vlapic *l = &v->lapic;
 	u32 events;
 	int vector;
-	bool more;
 
 	if (READ_ONCE(v->requests) & REQ_EVENT)
 		__atomic_and_fetch(&v->requests, ~(u64)REQ_EVENT, __ATOMIC_SEQ_CST);
@@ -150,24 +147,25 @@ enum exit_action vcpu_deliver(struct vcpu *v)
 		return EXIT_LEAVE;
 	vector = vlapic_pending(l);
 	if (vector < 0) {
-		update_tpr_threshold(v);
+		set_tpr_threshold(v, vlapic_irr_any(l) ? vlapic_tpr_threshold(l) : 0);
 		return EXIT_RESUME;
 	}
-	if (v->window && likely(!v->tpr_threshold))
+	set_tpr_threshold(v, 0);
+	if (v->window)
 		return EXIT_RESUME; /* it comes as soon as it can be taken */
 	if (!can_take_interrupt()) {
 		vcpu_set_window(v, true);
-		update_tpr_threshold(v);
 		return EXIT_RESUME;
 	}
 	vlapic_accept(l, vector, vcpu_guest_tsc(v, rdtsc()));
 	inject(v, vector | INTR_EXTERNAL);
 	/* One more behind it? Then come back as soon as that can be taken. */
-	more = vlapic_irr_any(l);
-	if (unlikely(more) && vlapic_pending(l) >= 0)
-		vcpu_set_window(v, true);
-	if (unlikely(more || v->tpr_threshold))
-		update_tpr_threshold(v);
+	if (unlikely(vlapic_irr_any(l))) {
+		if (vlapic_pending(l) >= 0)
+			vcpu_set_window(v, true);
+		else
+			set_tpr_threshold(v, vlapic_tpr_threshold(l));
+	}
 	return EXIT_RESUME;
 }
 

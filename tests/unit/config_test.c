@@ -354,7 +354,8 @@ static void unknown_keys_get_a_suggestion(void **state)
 	assert_vm_refuses("memroy = 64M", "memroy: is no known key; did you mean \"memory\"?");
 	assert_vm_refuses("disk = x",
 			  "disk: is no known key; possible are kernel initrd modules cmdline vcpus "
-			  "max_vcpus memory weight affinity apic pv debug_exit autostart");
+			  "max_vcpus memory weight affinity apic pv debug_exit on_reset "
+			  "autostart");
 	assert_reports("[hypervisor]\nkernel = k\n",
 		       "vlag.cfg:2: [hypervisor] kernel: is no known key; possible are console "
 		       "control pcpus when_done\n");
