@@ -164,7 +164,11 @@ u32 sched_balance_source(struct run_queue *const *rqs, u32 nr_cpus, u32 me, u64 
 	u64 most = READ_ONCE(rq->load);
 	u32 best = SCHED_NO_CPU;
 
-	rq->balance_next = now_ns + rq->knobs->balance_interval_ns;
+	/* A little irregular: a pass in step with the slices would always find the same vCPU
+	   running, which is the one that it cannot move. */
+	rq->balance_next =
+	    now_ns + rq->knobs->balance_interval_ns +
+	    ((now_ns * 0x9e3779b97f4a7c15ull >> 32) % (rq->knobs->balance_interval_ns / 4));
 	if (rq->knobs->balance != SCHED_BALANCE_FULL)
 		return SCHED_NO_CPU;
 	for (u32 i = 1; i < nr_cpus; i++) {
