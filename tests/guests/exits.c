@@ -12,16 +12,19 @@
 #define MSR_FS_BASE 0xc0000100
 #define KVM_ENOSYS (-1000l)
 #define FAR_AWAY (1ull << 40)
-#define NEAR 20000   /* ticks to a deadline that is waited for */
-#define ASLEEP 30000 /* ticks after which a CPU that halts is surely asleep */
+#define NEAR 20000	   /* ticks to a deadline that is waited for */
+#define ASLEEP_TICKS 30000 /* ticks after which a CPU that halts is surely asleep */
+#define SETTLE 2000	   /* ticks after which a CPU that spins is surely back in its loop */
 #define EOI_VECTOR 0x52
+#define END_VECTOR 0x53
 #define PATIENCE 2000000000ull /* ticks; an interrupt that has not come by then is lost */
 
 #define CR0_TS BIT(3)
 #define CR4_PGE BIT(7)
 
 static u64 eoi_ticks;
-static u32 stop; /* ends the other CPU's job */
+static u32 stop;   /* ends the other CPU's job */
+static u32 asleep; /* CPU 1 is at its HLT, or a few instructions away */
 
 static void timed_eoi(struct frame *f)
 {
@@ -29,6 +32,12 @@ static void timed_eoi(struct frame *f)
 
 	apic_eoi();
 	eoi_ticks = rdtsc() - t;
+}
+
+/* Only to wake: bench_taken counts none of these. */
+static void on_end(struct frame *f)
+{
+	apic_eoi();
 }
 
 /* Spins, interrupts on, until the handler has run once more than @before. No PAUSE: that may exit.
@@ -145,16 +154,35 @@ static void apic_registers(void)
 
 #define NAME(what) (x2apic ? "x2apic_" what : "xapic_" what)
 
+/* Inline, so that the sample is the write and no call around it. */
+static inline void write_self_ipi(void)
+{
+	if (x2apic)
+		wrmsr(APIC_MSR(APIC_SELF_IPI), BENCH_VECTOR);
+	else
+		*(volatile u32 *)(APIC_MMIO + APIC_ICR) = ICR_SELF | ICR_FIXED | BENCH_VECTOR;
+}
+
+/* The handlers look at nothing of ours, so the x2APIC needs no fence before it. In xAPIC mode this
+ * is what a driver does: wait for the delivery status, two writes. */
+static inline void write_icr(u32 dest, u8 vector)
+{
+	if (x2apic)
+		wrmsr(APIC_MSR(APIC_ICR), (u64)dest << 32 | ICR_FIXED | vector);
+	else
+		apic_icr(dest, ICR_FIXED | vector);
+}
+
 static void self_ipi(void)
 {
 	u32 before = bench_taken;
 
-	BENCH(NAME("self_ipi_if0"), , apic_self_ipi(BENCH_VECTOR), sti(); wait_taken(before);
+	BENCH(NAME("self_ipi_if0"), , write_self_ipi(), sti(); wait_taken(before);
 	      before = bench_taken; cli());
 	for (u32 i = 0; i < bench_n; i++, before++) {
 		sti();
 		u64 t = rdtsc();
-		apic_self_ipi(BENCH_VECTOR);
+		write_self_ipi();
 		wait_taken(before);
 		bench_samples[i] = bench_stamp - t;
 		cli();
@@ -162,14 +190,14 @@ static void self_ipi(void)
 	bench_report(NAME("self_ipi_handler"));
 	for (u32 i = 0; i < bench_n; i++, before++) {
 		u64 t = rdtsc();
-		apic_self_ipi(BENCH_VECTOR);
+		write_self_ipi();
 		sti();
 		wait_taken(before);
 		bench_samples[i] = bench_stamp - t;
 		cli();
 	}
 	bench_report(NAME("cli_self_ipi_sti_handler"));
-	BENCH(NAME("self_ipi_hlt_eoi"), , apic_self_ipi(BENCH_VECTOR); sti_hlt(), cli();
+	BENCH(NAME("self_ipi_hlt_eoi"), , write_self_ipi(); sti_hlt(), cli();
 	      CHECK(bench_taken == ++before, "HLT ended without the interrupt"));
 	for (u32 i = 0; i < bench_n; i++) {
 		eoi_ticks = 0;
@@ -227,8 +255,10 @@ static void spin_job(u64 unused)
 static void halt_job(u64 unused)
 {
 	while (!READ_ONCE(stop)) {
+		WRITE_ONCE(asleep, 1);
 		sti_hlt();
 		cli();
+		WRITE_ONCE(asleep, 0);
 	}
 }
 
@@ -236,22 +266,39 @@ static void halt_job(u64 unused)
 static void end_job(void)
 {
 	WRITE_ONCE(stop, 1);
-	apic_icr(smp_apic_id(1), ICR_FIXED | BENCH_VECTOR);
+	write_icr(smp_apic_id(1), END_VECTOR);
 	smp_wait(1);
 	stop = 0;
 }
 
-static void icr_to_remote(const char *write, const char *handler, u64 pause_ticks)
+/* What CPU 1 is doing when it gets an IPI. */
+enum target {
+	SPINNING,
+	HALTING, /* on its way to HLT or there already, as it comes */
+	ASLEEP,	 /* so long in HLT that its pCPU sleeps too */
+};
+
+static void wait_target(enum target target)
+{
+	if (target == ASLEEP) {
+		while (!READ_ONCE(asleep))
+			;
+		spin_ticks(ASLEEP_TICKS);
+	} else if (target == SPINNING) {
+		spin_ticks(SETTLE);
+	}
+}
+
+static void icr_to_remote(const char *write, const char *handler, enum target target)
 {
 	static u64 writes[BENCH_MAX];
-	u32 dest = smp_apic_id(1);
+	u32 dest = smp_apic_id(1), before = bench_taken;
 
-	for (u32 i = 0; i < bench_n; i++) {
-		u32 before = bench_taken;
-
-		spin_ticks(pause_ticks);
+	for (u32 i = 0; i < bench_n; i++, before++) {
+		wait_target(target);
+		CHECK(bench_taken == before, "an interrupt that nobody sent");
 		u64 t = rdtsc();
-		apic_icr(dest, ICR_FIXED | BENCH_VECTOR);
+		write_icr(dest, BENCH_VECTOR);
 		writes[i] = rdtsc() - t;
 		wait_taken(before);
 		bench_samples[i] = bench_stamp - t;
@@ -261,20 +308,21 @@ static void icr_to_remote(const char *write, const char *handler, u64 pause_tick
 	bench_report(write);
 }
 
-/* CPU 1 answers each IPI with one to CPU 0, which waits spinning or halted. */
-static void round_trip(const char *name, bool halt, u64 pause_ticks)
+/* CPU 1 answers each IPI with one to CPU 0, which waits spinning or halted, as its target does. */
+static void round_trip(const char *name, enum target target)
 {
 	u32 dest = smp_apic_id(1), before = bench_taken;
 
 	for (u32 i = 0; i < bench_n; i++, before++) {
-		spin_ticks(pause_ticks);
+		wait_target(target);
+		CHECK(bench_taken == before, "an interrupt that nobody sent");
 		u64 t = rdtsc();
-		apic_icr(dest, ICR_FIXED | BENCH_REPLY_VECTOR);
-		if (!halt) {
+		write_icr(dest, BENCH_REPLY_VECTOR);
+		if (target == SPINNING) {
 			sti();
 			wait_taken(before);
 		}
-		while (halt && bench_taken == before) {
+		while (bench_taken == before) {
 			sti_hlt();
 			cli();
 		}
@@ -290,13 +338,14 @@ static void two_cpus(void)
 	bench_reply_icr |= ICR_FIXED | BENCH_VECTOR;
 
 	smp_run(1, spin_job, 0);
-	spin_ticks(ASLEEP);
-	icr_to_remote(NAME("icr_write_remote"), NAME("icr_remote_handler_spin"), 0);
-	round_trip(NAME("ipi_round_trip_spin"), false, 0);
+	spin_ticks(ASLEEP_TICKS);
+	icr_to_remote(NAME("icr_write_remote"), NAME("icr_remote_handler_spin"), SPINNING);
+	round_trip(NAME("ipi_round_trip_spin"), SPINNING);
 	end_job();
 	smp_run(1, halt_job, 0);
-	icr_to_remote(NAME("icr_write_remote_halted"), NAME("icr_remote_handler_halted"), ASLEEP);
-	round_trip(NAME("ipi_round_trip_halt"), true, ASLEEP);
+	icr_to_remote(NAME("icr_write_remote_asleep"), NAME("icr_remote_handler_asleep"), ASLEEP);
+	round_trip(NAME("ipi_round_trip_asleep"), ASLEEP);
+	round_trip(NAME("ipi_round_trip_halt"), HALTING);
 	end_job();
 }
 
@@ -331,6 +380,7 @@ int guest_main(void)
 	gate_set(BENCH_VECTOR, bench_handler);
 	gate_set(BENCH_REPLY_VECTOR, bench_reply_handler);
 	irq_set(EOI_VECTOR, timed_eoi);
+	irq_set(END_VECTOR, on_end);
 	printf("exits: %u CPUs, %s, hypervisor %s\n", cpus, x2apic ? "x2APIC" : "xAPIC",
 	       hypervisor());
 	bench_init();
