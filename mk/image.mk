@@ -23,7 +23,7 @@ run: ## boot CFG (vlag.cfg) here, in QEMU with nested VMX or in Bochs, to the gu
 
 test: ## all tests that fit here: unit, fuzz targets for a moment, python, whole machines
 	@tools/deps build run test
-	$(MAKE_BUILD) $(B)/BOOTX64.EFI $(UNIT) $(FUZZ) $(TINY) guests $(TEST_DEPS)
+	$(MAKE_BUILD) $(B)/BOOTX64.EFI $(UNIT) $(FUZZ) $(TINY) guests guests-cloud $(TEST_DEPS)
 	@tests/run all
 
 test-nested: ## boot the image in QEMU with nested VMX on a KVM host in Bochs (minutes)

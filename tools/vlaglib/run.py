@@ -28,8 +28,8 @@ to standard output. Messages of the tool itself go to standard error.
 a regular expression in a line of the console, which may still be unfinished, after what the last
 --until matched; --send types on the console; --cmd asks the monitor over the control line and
 prints the answer. After the last step the statistics are taken (--stats) and the machine is ended.
-Without --until and --cmd the machine runs until it ends by itself; --stats takes the statistics
-when all VMs have ended.
+Without --until and --cmd, and after a --send that comes last, the machine runs until it ends by
+itself; --stats takes the statistics when all VMs have ended.
 
 On a terminal, without --until and --cmd, keys go to the console. Ctrl-A x ends the machine, Ctrl-A h
 is the hypervisor's help.
@@ -118,7 +118,8 @@ def add_parser(commands):
 
 def main(args):
     steps = args.steps or []
-    to_the_end = args.debug_exit_status or not any(s.kind in ("until", "cmd") for s in steps)
+    waits = any(step.kind in ("until", "cmd") for step in steps)
+    to_the_end = args.debug_exit_status or not waits or steps[-1].kind == "send"
     if args.stats:
         steps = steps + [Step("stats", os.path.abspath(args.stats), f"--stats {args.stats}")]
     uses_control = any(step.kind in ("cmd", "stats") for step in steps)
@@ -126,7 +127,7 @@ def main(args):
     if why:
         say(f"platform {platform.name}: {why}")
     options = platforms.Options(args.pcpus, args.ips, args.mem or MIN_MEM, args.model)
-    keyboard = sys.stdin.fileno() if sys.stdin.isatty() and to_the_end else None
+    keyboard = sys.stdin.fileno() if sys.stdin.isatty() and not waits else None
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _on_signal)
     folder = _work_folder(args.keep)
