@@ -100,7 +100,8 @@ int load_guest(struct guest_mem *mem, const struct load_request *req, struct cpu
 {
 	struct load l = {.mem = mem, .req = req, .state = state, .err = err, .errsz = errsz};
 
-	BUG_ON(!req->kernel.data || !req->cmdline || req->nr_modules > CFG_MAX_MODULES);
+	BUG_ON((req->kernel.size && !req->kernel.data) || !req->cmdline ||
+	       req->nr_modules > CFG_MAX_MODULES);
 	BUG_ON(mem->nr_slots == 0 || load_ram_end(&l) <= GUEST_HIGH_RAM);
 
 	memset(state, 0, sizeof(*state));

@@ -347,6 +347,9 @@ static void wrong_kinds_of_kernel_are_named(void **state)
 	expect_error(f, E_FORMAT, "kernel", "16 bytes of kernel", "too few");
 	memset(f->image, 'x', BZ_SIZE);
 	expect_error(f, E_FORMAT, "kernel", "neither a Linux x86 bzImage", "6144 bytes");
+	f->req.kernel = (struct load_file){"/empty", NULL, 0};
+	expect_error(f, E_FORMAT, "kernel", "/empty: neither", "(0 bytes)");
+	f->req.kernel = (struct load_file){"/vmlinuz", f->image, BZ_SIZE};
 	memcpy(f->image, "\177ELF", 4);
 	expect_error(f, E_UNSUPP, "kernel", "ELF file without a Multiboot", "bzImage, not vmlinux");
 	memcpy(f->image, "\037\213", 2);
