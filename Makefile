@@ -13,6 +13,7 @@ include mk/tests.mk
 include mk/guests.mk
 include mk/guests-tiny.mk
 include mk/image.mk
+include mk/bench.mk
 
 deps: ## install the Debian packages that building and running need
 	tools/deps

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Measurements in Bochs; docs/benchmarks.md says what they mean. Minutes, and no part of `make test`.
+
+BENCH ?= # parts to measure (paths token boot size), further arguments of tools/bench/run
+
+bench: ## measure path lengths, boot cost and size: tables, and build/bench/bench.json (BENCH="paths ..." : parts of it)
+	@tools/deps build run nested
+	$(MAKE_BUILD) $(B)/BOOTX64.EFI $(TINY) guests
+	@tools/bench/run --build $(B) $(BENCH)
+
+.PHONY: bench
