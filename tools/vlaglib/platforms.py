@@ -69,6 +69,8 @@ class Bochs:
         text = BOCHS_RC.format(model=options.model or self.default_model, pcpus=options.pcpus,
                                ips=options.ips, mem=options.mem, ovmf=OVMF, vga=VGA_BIOS,
                                image=image, com1=com1, com2=com2, time0=TIME0)
+        # Left behind by a Bochs that was killed; it would refuse the disk.
+        pathlib.Path(f"{image}.lock").unlink(missing_ok=True)
         (folder / "bochsrc").write_text(text, encoding="utf-8")
         (folder / "debugger").write_text("c\n", encoding="utf-8")
         return ["bochs-bin", "-q", "-f", "bochsrc", "-rc", "debugger"]

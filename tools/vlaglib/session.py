@@ -98,10 +98,17 @@ class Session:
 
     def _write(self, data):
         self._line_open = not data.endswith(b"\n")
-        if not self._is_tty:
-            data = data.replace(b"\r", b"")
+        # A terminal makes a new line of \n by itself; lone \r move its cursor and stay.
+        data = data.replace(b"\r\n", b"\n") if self._is_tty else data.replace(b"\r", b"")
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
+
+    def _say(self, text):
+        """A line for a person, not in the middle of the console's."""
+        self._status_line.clear()
+        if self._line_open:
+            self._write(b"\n")
+        say(text)
 
     # What to do next
 
@@ -114,10 +121,10 @@ class Session:
         if waited_for is None and not self._to_the_end:
             return errors.OK
         if console.fatal is not None:
-            say(f"the hypervisor stopped: {console.fatal}")
+            self._say(f"the hypervisor stopped: {console.fatal}")
             return errors.FATAL
         if self._keys.quit:
-            say("ended by Ctrl-A x")
+            self._say("ended by Ctrl-A x")
             return errors.INTERRUPTED if self._steps else errors.OK
         if not machine.com1.open or not machine.running:
             return self._ended(waited_for)
@@ -128,20 +135,20 @@ class Session:
             elif self._ended_at is None:
                 self._ended_at = time.monotonic()
             elif time.monotonic() > self._ended_at + POWER_OFF_SECONDS:
-                say("all VMs ended, but the machine did not power off: stopped it")
+                self._say("all VMs ended, but the machine did not power off: stopped it")
                 return self._ended(waited_for)
         if self._timeout is not None and time.monotonic() > start + self._timeout:
-            say(f"timeout after {self._timeout:g} s" +
+            self._say(f"timeout after {self._timeout:g} s" +
                 (f", waiting for {waited_for.text}" if waited_for else ""))
             return errors.TIMEOUT
         return None
 
     def _ended(self, waited_for):
         if waited_for is not None:
-            say(f"the machine ended before {waited_for.text}")
+            self._say(f"the machine ended before {waited_for.text}")
             return errors.NOT_SEEN
         if not self.console.started:
-            say("the machine ended before the hypervisor said anything")
+            self._say("the machine ended before the hypervisor said anything")
             return errors.NOT_SEEN
         return errors.OK
 
@@ -183,21 +190,20 @@ class Session:
             return False
         self._asked = False
         text = "".join(line + "\n" for line in answer.lines)
-        if step.kind == "cmd":
+        if step.kind == "cmd" and text:
             if self._line_open:
                 self._write(b"\n")
-            self._write(text.encode()) if text else None
+            self._write(text.encode())
         if answer.error is not None:
-            say(f"{step.text}: {answer.error}")
+            self._say(f"{step.text}: {answer.error}")
             return errors.CONTROL
         return self._save(step.value, text) if step.kind == "stats" else True
 
-    @staticmethod
-    def _save(path, text):
+    def _save(self, path, text):
         try:
             json.loads(text)
         except ValueError as error:
-            say(f"the hypervisor's statistics are not JSON ({error}): {text[:200]!r}")
+            self._say(f"the hypervisor's statistics are not JSON ({error}): {text[:200]!r}")
             return errors.CONTROL
         try:
             with open(path, "w", encoding="utf-8") as file:
@@ -209,9 +215,9 @@ class Session:
     def _explain_silence(self):
         text = self._firmware.decode("utf-8", "replace")
         for line in [line for line in _printable(text).splitlines() if line.strip()][-5:]:
-            say(f"firmware: {line.strip()}")
+            self._say(f"firmware: {line.strip()}")
         if not self.machine.running:
-            say(f"{self.machine.platform.name}: {self.machine.last_words()}")
+            self._say(f"{self.machine.platform.name}: {self.machine.last_words()}")
 
 
 def _printable(text):
