@@ -2,8 +2,9 @@
 # What a person asks for: an image, a running machine, the tests, lint. Other rules add to TEST_DEPS what tests need built.
 
 RUN ?= # further arguments of tools/vlag run
+V ?= # not empty: show each command of the build
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
-MAKE_BUILD = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
+MAKE_BUILD = +@$(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 # The guests of the default config; another config names files that are there.
 CFG_DEPS = $(if $(filter vlag.cfg,$(CFG)),guests)
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * e9cat: copies standard input to port 0xE9, Bochs' debug console, which costs an instruction a byte where a UART costs
- * a character's time. Runs on the KVM host inside Bochs (tests/nested/run); needs root there.
+ * e9cat: copies standard input to port 0xE9, Bochs' debug console, which costs an instruction a
+ * byte where a UART costs a character's time. Runs on the KVM host inside Bochs (tests/nested/run);
+ * needs root there.
  */
 #include <errno.h>
 #include <stdio.h>
