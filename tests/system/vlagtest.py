@@ -3,7 +3,7 @@
 
     class Boots(vlagtest.SystemTest):
         def test_a_shell_answers(self):
-            run = self.boot(vlagtest.linux_vm(), "--until", "~ # ", "--send", "nproc\\n", ...)
+            run = self.boot(vlagtest.linux_vm(), "--until", "guest# ", "--send", "nproc\\n", ...)
             self.assert_ok(run)
 """
 
@@ -21,14 +21,20 @@ VLAG = ROOT / "tools" / "vlag"
 BUILD = ROOT / "build"
 LOADER = BUILD / "BOOTX64.EFI"
 TIMEOUT = 600  # host seconds, for a machine that hangs; never a figure to measure by
+KEEP = os.environ.get("VLAG_TEST_KEEP")  # a folder: what tests write stays there, for debugging
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_=>])")
 
 
 class Run:
-    """What `vlag run` gave: @status, @console (standard output), @messages (standard error)."""
+    """What `vlag run` gave: @status, @console (standard output), @messages (standard error), and
+    @lines, the lines of the console as the machine sent them, answers to --cmd not among them.
+    """
 
     def __init__(self, status, console, messages, folder):
         self.status, self.console, self.messages = status, console, messages
         self.folder = folder
+        log = (folder / "console.log").read_text(encoding="utf-8", errors="replace")
+        self.lines = _ESCAPE.sub("", log).replace("\r", "").split("\n")
 
     @property
     def stats(self):
@@ -42,8 +48,8 @@ class Run:
         return int(found.group(1).replace(",", "")) if found else None
 
     def describe(self):
-        return (f"exit status {self.status}\n--- messages\n{self.messages}"
-                f"--- end of the console\n{self.console[-3000:]}")
+        return (f"exit status {self.status}\n--- end of the console\n{self.console[-3000:]}"
+                f"\n--- messages\n{self.messages}")
 
 
 def vlag(*args, timeout=TIMEOUT + 60, env=None):
@@ -69,34 +75,57 @@ def guest_files():
     return found
 
 
+def make_folder(test, cleanup):
+    """A folder for @test, an id; @cleanup takes the function that removes it."""
+    if KEEP:
+        folder = pathlib.Path(KEEP).resolve() / test
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="vlag-test-"))
+    cleanup(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def write_config(folder, text, files=None):
+    """Writes vlag.cfg and @files (name -> path of what it links to, or bytes) into @folder."""
+    for name, content in (guest_files() if files is None else files).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        elif not path.exists():
+            path.symlink_to(content)
+    path = folder / "vlag.cfg"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def boot(folder, config, *args, files=None, platform="bochs", stats=False, timeout=TIMEOUT,
+         efi=LOADER):
+    """Runs the config's text in @folder with further arguments of `vlag run`: a Run."""
+    path = write_config(folder, config, files)
+    more = ["--stats", folder / "stats.json"] if stats else []
+    more += ["--keep", folder / "run"] if KEEP else []
+    (folder / "console.log").touch()  # also where the tool fails before it opens it
+    done = vlag("run", "-c", path, "--efi", efi, "--platform", platform, "--timeout", timeout,
+                "--log", folder / "console.log", *args, *more, timeout=timeout + 60)
+    return Run(done.returncode, done.stdout, done.stderr, folder)
+
+
 class SystemTest(unittest.TestCase):
     """A test with a folder of its own that is removed afterwards."""
 
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="vlag-test-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.folder = make_folder(self.id(), self.addCleanup)
 
     def write_config(self, text, files=None):
-        """Writes vlag.cfg and @files (name -> path of what it links to, or bytes) side by side."""
-        for name, content in (guest_files() if files is None else files).items():
-            path = self.folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(content, bytes):
-                path.write_bytes(content)
-            elif not path.exists():
-                path.symlink_to(content)
-        path = self.folder / "vlag.cfg"
-        path.write_text(text, encoding="utf-8")
-        return path
+        """As write_config(), in the test's folder."""
+        return write_config(self.folder, text, files)
 
-    def boot(self, config, *args, files=None, platform="bochs", stats=False, timeout=TIMEOUT,
-             efi=LOADER):
-        """Runs the config's text with further arguments of `vlag run`: a Run."""
-        path = self.write_config(config, files)
-        more = ["--stats", self.folder / "stats.json"] if stats else []
-        done = vlag("run", "-c", path, "--efi", efi, "--platform", platform, "--timeout", timeout,
-                    *args, *more, timeout=timeout + 60)
-        return Run(done.returncode, done.stdout, done.stderr, self.folder)
+    def boot(self, config, *args, **more):
+        """As boot(), in the test's folder."""
+        return boot(self.folder, config, *args, **more)
 
     def assert_ok(self, run):
         self.assertEqual(run.status, 0, run.describe())
@@ -104,3 +133,31 @@ class SystemTest(unittest.TestCase):
     def assert_console(self, run, regex):
         """A line of the console matches."""
         self.assertRegex(run.console, "(?m)" + regex, run.describe())
+
+
+class BootedOnce(SystemTest):
+    """One machine for all tests of a class, as firmware costs more than most guests: each test
+    looks at what came out of it. A subclass has @config, perhaps @args, @options of boot() and
+    @files beside the built guests.
+    """
+
+    config, args, options, files = "", (), {}, {}
+
+    @classmethod
+    def setUpClass(cls):
+        folder = make_folder(cls.__name__, cls.addClassCleanup)
+        cls.run_of_class = boot(folder, cls.config, *cls.args, files=guest_files() | cls.files,
+                                **cls.options)
+
+    def setUp(self):
+        self.machine = self.run_of_class
+
+    def assert_line(self, regex):
+        """Exactly one line of the console matches as a whole."""
+        lines = [line for line in self.machine.lines if re.fullmatch(regex, line)]
+        self.assertEqual(len(lines), 1, f"{len(lines)} lines match {regex!r}\n"
+                         f"{self.machine.describe()}")
+
+    def assert_ended(self, vm, how):
+        """@vm ended once, as the regular expression @how says."""
+        self.assert_line(rf"vlag: vm {vm}: ended: {how}")

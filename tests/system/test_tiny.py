@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tiny guests of tests/guests, each as a VM of its own, several of them in one machine.
+
+What a guest checks stands in its source; here is with how many vCPUs and pCPUs and in which APIC
+mode, and what must be on the console apart from PASS.
+"""
+
+import re
+import unittest
+
+import vlagtest
+
+MODES = ("x2apic", "xapic")
+PASSED = "debug-exit status 0"
+# As much of the line as tells that it is there: what comes later may not have come yet.
+ANY_END = r"(?:debug-exit status \d|poweroff|triple fault|killed|reset|stopped)"
+
+
+class Guest:
+    """One VM: @image of tests/guests with @cmdline, and @keys for its section.
+
+    @lines: regular expressions of lines that it has to print; @end: how it has to end; @steps:
+    further arguments of `vlag run` after its start, where NUMBER is the VM's, which attach the
+    console to it.
+    """
+
+    def __init__(self, image, cmdline="", lines=(), end=PASSED, name=None, steps=(), **keys):
+        self.image, self.cmdline, self.lines, self.end = image, cmdline, lines, end
+        self.name, self.steps, self.attached = name or image, steps, bool(steps)
+        self.keys = {"memory": "16M", "debug_exit": "0xf4"} | keys
+
+    def section(self):
+        keys = {"kernel": f"{self.image}.elf", "cmdline": self.cmdline} | self.keys
+        return f"[vm {self.name}]\n" + "".join(f"{k} = {v}\n" for k, v in keys.items())
+
+
+def in_both_modes(image, *args, **more):
+    """The guest twice: with its APICs in x2APIC mode at reset, and in xAPIC mode."""
+    return [Guest(image, *args, name=f"{image}-{mode}", apic=mode, **more) for mode in MODES]
+
+
+class Tiny(vlagtest.BootedOnce):
+    """A machine with guests; guests() adds them and a test for each."""
+
+    def check(self, guest):
+        """Ended as it should, and printed what it has to, each once."""
+        self.assert_ok(self.machine)
+        self.assert_ended(guest.name, guest.end)
+        # Lines of VMs to which the console is not attached follow the VM's name.
+        name = "" if guest.attached else rf"{guest.name}\| "
+        if guest.end == PASSED and not guest.attached:
+            self.assert_line(f"{name}guest: {guest.image}: PASS")
+        for line in guest.lines:
+            self.assert_line(name + line)
+
+
+def one_by_one(members):
+    """Steps that start each VM when the one before it has ended: it has the machine for itself."""
+    for number, guest in enumerate(members):
+        yield from ("--cmd", f"vm start {guest.name}")
+        yield from (step.replace("NUMBER", str(number)) for step in guest.steps)
+        yield from ("--until", f"^vlag: vm {guest.name}: ended: {ANY_END}")
+
+
+def guests(*lists, pcpus=1, together=False):
+    """Decorates a Tiny: a test and a VM for each guest in @lists, on a machine with @pcpus.
+
+    @together: all start at once, else one by one.
+    """
+    def decorate(cls):
+        members = [guest for one in lists for guest in one]
+        members[0].attached = True  # as the first VM always is
+        cls.config = "".join(guest.section() for guest in members)
+        cls.args = ["--pcpus", pcpus]
+        if together:
+            cls.args += ["--debug-exit-status"]
+        else:
+            cls.config = re.sub(r"(?m)^(\[vm .*)$", r"\1\nautostart = no", cls.config)
+            cls.args += one_by_one(members)
+        for guest in members:
+            name = "test_" + guest.name.replace("-", "_")
+            setattr(cls, name, lambda self, guest=guest: self.check(guest))
+        return cls
+    return decorate
+
+
+def consoles():
+    """The console guests: two lines are typed to each."""
+    for mode in MODES:
+        yield Guest("console", "lines=2", [f'console: got "good {mode}"', f'console: got "{mode}"'],
+                    name=f"console-{mode}", apic=mode, steps=[
+                        "--send", r"\x01NUMBER", "--until", "type a line$",
+                        "--send", rf"good {mode}\r", "--until", "type a line$",
+                        "--send", rf"{mode}\n"])
+
+
+def plain():
+    """What needs nothing but its turn on a CPU."""
+    return [
+        Guest("hello", "modules=0 a=1", ["cmdline: modules=0 a=1", "hypervisor: KVMKVMKVM"]),
+        Guest("badmsr", "", ["badmsr: ports done"]),
+        *[Guest(image, "", ["reset: first start", "reset: second start"])
+          for image in ("reset-cf9", "reset-kbc")],
+        *in_both_modes("xapic"),
+    ]
+
+
+def clocks():
+    """What measures time, and so must not share its pCPU."""
+    return [
+        *in_both_modes("timer", "rtc_tick=1"),
+        *in_both_modes("lapic-timer"),
+        *in_both_modes("ioapic-pit"),
+        Guest("exits", "n=100", ["exits: 1 CPUs, x2APIC, .*"], name="exits-x2apic"),
+        Guest("exits", "n=100", ["exits: 1 CPUs, xAPIC, .*"], name="exits-xapic", apic="xapic"),
+    ]
+
+
+def with_vcpus(vcpus, rounds):
+    """What CPUs of one guest do with each other, @rounds times where they pass a token."""
+    return [
+        *in_both_modes("smp", f"cpus={vcpus}", [f"smp: {vcpus} CPUs"], vcpus=vcpus),
+        *in_both_modes("token", f"n={rounds}", [f"token: {vcpus} CPUs, {rounds} rounds"],
+                       vcpus=vcpus),
+        *in_both_modes("exits", "n=20", [f"exits: {vcpus} CPUs, .*",
+                                         "bench: x2apic_ipi_round_trip_halt .*"], vcpus=vcpus),
+        Guest("ifoff", "ticks=5000000 all=1", [f"ifoff: {vcpus} CPUs spin .*", "ifoff: done"],
+              vcpus=vcpus),
+    ]
+
+
+@guests(consoles(), plain(), clocks(),
+        [Guest("ifoff", "", ["ifoff: done"]),
+         Guest("poweroff", "", [r"poweroff: switching off\b.*"], end="poweroff")])
+class OneVcpuOnOnePcpu(Tiny):
+    """Each with one vCPU, alone on one pCPU."""
+
+
+@guests(with_vcpus(4, 50))
+class FourVcpusOnOnePcpu(Tiny):
+    """Every vCPU waits for its turn most of the time."""
+
+
+@guests(with_vcpus(4, 1000), pcpus=4)
+class FourVcpusOnFourPcpus(Tiny):
+    """Real parallelism, with interrupts across pCPUs."""
+
+
+@guests(with_vcpus(2, 1000), pcpus=2)
+class TwoVcpusOnTwoPcpus(Tiny):
+    """As many as there are."""
+
+
+@guests(plain(), in_both_modes("lapic-timer"), in_both_modes("smp", vcpus=3),
+        [Guest("ifoff", vcpus=2)], pcpus=2, together=True)
+class AllAtOnce(Tiny):
+    """Many VMs of one machine run at the same time and do not disturb each other."""
+
+
+if __name__ == "__main__":
+    unittest.main()
