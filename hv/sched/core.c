@@ -147,9 +147,31 @@ static void level_add(struct sched_timeline *tl, struct sched_entity *se, u32 fl
 	tl->nr_queued++;
 }
 
+/*
+ * auto: what was borrowed is paid back when its owner leaves the pCPU after yield_debt_ns, and at
+ * once when it blocks: nobody sleeps off a debt. The legal lag bounds what one payment may be.
+ */
+static __attribute__((noinline)) void pay_debt(struct sched_timeline *tl, struct sched_entity *se,
+					       const struct sched_knobs *knobs)
+{
+	s64 limit, lag, pay;
+
+	if (tl->nr_queued < 2)
+		return; /* nobody to pay to; it stays owed */
+	limit = entity_lag_limit(tl, se, knobs);
+	lag = vdiff(timeline_avg(tl), se->vruntime);
+	pay = min((s64)calc_delta_fair((u64)se->debt, se), lag + limit);
+	if (pay <= 0)
+		return;
+	entity_set_lag(tl, se, lag - pay, knobs);
+	se->debt = max(se->debt - vtime_to_ns(pay, se->weight) - 1, (s64)0);
+}
+
 static void level_remove(struct sched_timeline *tl, struct sched_entity *se, u32 flags,
 			 const struct sched_knobs *knobs)
 {
+	if (unlikely(se->debt) && (flags & DEQUEUE_SLEEP))
+		pay_debt(tl, se, knobs);
 	entity_save_lag(tl, se, knobs);
 	se->delayed = false;
 	if (!(flags & DEQUEUE_SLEEP) && knobs->PLACE_REL_DEADLINE) {
@@ -235,33 +257,20 @@ static void put_levels(struct sched_entity *se, const struct sched_entity *stop)
 	}
 }
 
-/*
- * auto: what was borrowed is paid back when its owner leaves the pCPU after yield_debt_ns, and at
- * once when it blocks: nobody sleeps off a debt. The legal lag bounds what one payment may be.
- */
-static void pay_debt(struct run_queue *rq, struct sched_vcpu *v, bool now)
-{
-	struct sched_timeline *tl = v->se.timeline;
-	s64 limit, lag, pay;
-
-	if (likely(!v->debt) || (!now && vdiff(rq->clock, v->debt_due) < 0))
-		return;
-	limit = entity_lag_limit(tl, &v->se, rq->knobs);
-	lag = vdiff(timeline_avg(tl), v->se.vruntime);
-	pay = min((s64)calc_delta_fair((u64)v->debt, &v->se), lag + limit);
-	if (pay <= 0)
-		return;
-	entity_set_lag(tl, &v->se, lag - pay, rq->knobs);
-	v->debt = max(v->debt - vtime_to_ns(pay, v->se.weight) - 1, (s64)0);
-}
-
 /* @v, charged up to the clock, stops running; whether it stays queued is the caller's decision. */
-static void leave_pcpu(struct run_queue *rq, struct sched_vcpu *v, bool blocks)
+static void leave_pcpu(struct run_queue *rq, struct sched_vcpu *v)
 {
+	struct sched_entity *se = &v->se;
+
 	account_settle(rq, v);
 	hist_add(&v->slice, rq->clock - v->run_start);
 	v->last_ran = rq->clock;
-	pay_debt(rq, v, blocks);
+	for_each_level(se)
+	{
+		/* Before anything is taken out of a tree: V must be whole. */
+		if (unlikely(se->debt) && vdiff(rq->clock, se->debt_due) >= 0)
+			pay_debt(se->timeline, se, rq->knobs);
+	}
 	rq->curr = NULL;
 }
 
@@ -284,7 +293,7 @@ static inline void preempted(struct run_queue *rq, struct sched_vcpu *v)
 
 static void put_prev(struct run_queue *rq, struct sched_vcpu *v)
 {
-	leave_pcpu(rq, v, false);
+	leave_pcpu(rq, v);
 	put_levels(&v->se, NULL);
 	preempted(rq, v);
 }
@@ -298,7 +307,7 @@ static void switch_to(struct run_queue *rq, struct sched_vcpu *prev, struct sche
 	struct sched_entity *se, *stop = NULL;
 
 	if (prev) {
-		leave_pcpu(rq, prev, false);
+		leave_pcpu(rq, prev);
 		if (prev->se.timeline == next->se.timeline)
 			stop = next->se.parent;
 	}
@@ -369,11 +378,8 @@ static struct sched_vcpu *pick(struct run_queue *rq)
 
 static void note_yield_hit(struct run_queue *rq, struct sched_vcpu *next)
 {
-	/* The yielder may live on another run queue by now, hence the atomic. */
-	if (next && next == rq->yield_expect) {
-		__atomic_add_fetch(&rq->yield_from->stats.yield_hit, 1, __ATOMIC_RELAXED);
-		rq->stats.yield_hit++;
-	}
+	if (next && next == rq->yield_expect)
+		sched_count(rq, next, yield_hit, rq->yield_expected);
 	rq->yield_expect = NULL;
 }
 
@@ -444,10 +450,12 @@ void sched_block(struct run_queue *rq)
 	BUG_ON(!v);
 	sched_update_curr(rq);
 	tl = v->se.timeline;
-	leave_pcpu(rq, v, true);
+	leave_pcpu(rq, v);
 	load_sub(rq, v);
 	sched_count(rq, v, nr_voluntary, 1);
 	WRITE_ONCE(v->state, SCHED_BLOCKED);
+	if (unlikely(v->se.debt))
+		pay_debt(tl, &v->se, rq->knobs);
 	if (rq->knobs->DELAY_DEQUEUE && tl->nr_queued > 1 && !entity_eligible(tl, &v->se)) {
 		entity_save_lag(tl, &v->se, rq->knobs);
 		v->se.delayed = true;
@@ -467,14 +475,14 @@ bool sched_remove(struct run_queue *rq, struct sched_vcpu *v)
 
 	sched_update_curr(rq);
 	if (ran)
-		leave_pcpu(rq, v, true);
+		leave_pcpu(rq, v);
 	if (v->state == SCHED_QUEUED) {
 		note_waited(rq, v);
 		account_settle(rq, v);
 	}
 	if (ran || v->state == SCHED_QUEUED)
 		load_sub(rq, v);
-	if (rq->yield_expect == v || rq->yield_from == v)
+	if (rq->yield_expect == v)
 		rq->yield_expect = NULL;
 	if (v->se.on_rq)
 		levels_remove(rq, v, DEQUEUE_SLEEP);

@@ -37,7 +37,7 @@
 	  "least time between two forced reschedules of a run queue by directed yields")           \
 	X(yield_debounce_ns, 300000, 0, 1000000000,                                                \
 	  "deboost: a yield back within this time pays no margin")                                 \
-	X(yield_auto_min_ns, 20000, 0, 1000000000,                                                 \
+	X(yield_auto_min_ns, 5000, 0, 1000000000,                                                  \
 	  "auto: the rate limit never goes below this, nor above yield_resched_min_ns")            \
 	X(yield_debt_ns, 3000000, 0, 1000000000,                                                   \
 	  "auto: a debt is due when its owner leaves the pCPU this long after the loan")           \
@@ -50,7 +50,7 @@
 /* X(name, type, default, text): a word out of the list SCHED_<type> */
 #define SCHED_CHOICES(X)                                                                           \
 	X(sched_mode, MODE, SCHED_MODE_VCPU, "what competes: vCPUs, VM groups, or flattened")      \
-	X(yield_policy, YIELD, SCHED_YIELD_CREDIT, "what a directed yield does")                   \
+	X(yield_policy, YIELD, SCHED_YIELD_AUTO, "what a directed yield does")                     \
 	X(yield_cross_rq, CROSS, SCHED_CROSS_BOOST, "directed yield to another run queue")         \
 	X(balance, BALANCE, SCHED_BALANCE_FULL, "moving vCPUs between pCPUs")
 

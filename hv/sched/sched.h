@@ -74,6 +74,8 @@ struct sched_entity {
 	u64 inv_weight;	   /* 2^52 / weight */
 	u64 vprot;	   /* slice protection: runs undisturbed until vruntime reaches this */
 	s64 vlag;	   /* V - vruntime when it left the queue */
+	s64 debt;	   /* yield policy auto: service in ns that it has borrowed */
+	u64 debt_due;	   /* from when on it is charged */
 	struct sched_timeline *timeline; /* the one on which it competes; NULL before */
 	struct sched_entity *parent;	 /* group entity above, NULL at the root */
 	struct sched_timeline *child;	 /* of a group entity: its vCPUs. NULL: this is a vCPU */
@@ -105,7 +107,7 @@ struct sched_timeline {
 	X(nr_migrations, "moves to another pCPU")                                                  \
 	X(yield_attempted, "directed yields from here")                                            \
 	X(yield_done, "directed yields for which the policy was applied")                          \
-	X(yield_hit, "directed yields after which the target was the next to run")                 \
+	X(yield_hit, "directed yields to it after which it was the next to run")                   \
 	X(yield_limited, "directed yields whose forced reschedule or loan was rate-limited")       \
 	X(yield_given_ns, "lag given away by directed yields, in service time")                    \
 	X(yield_received_ns, "lag credited by directed yields, in service time")
@@ -166,8 +168,6 @@ struct sched_vcpu {
 	u64 ideal_rest;	  /* what rounding left of the ideal service, 2^-32 ns */
 	u64 last_ran;	  /* when it last left the pCPU */
 	u64 last_moved;	  /* when it last migrated */
-	s64 debt;	  /* auto: service in ns that it has borrowed */
-	u64 debt_due;	  /* auto: from when on the debt is charged */
 	u32 weight_seen;  /* the VM's weight and load of which contrib was made */
 	u64 load_seen;
 	struct sched_fair fair;
@@ -198,8 +198,8 @@ struct run_queue {
 	u64 yield_interval;	/* moving average of the time between them */
 	const struct sched_vcpu *yield_last_from, *yield_last_to;
 	u64 yield_last_pair;
-	struct sched_vcpu *yield_expect; /* whom the pick should find, for yield_hit */
-	struct sched_vcpu *yield_from;
+	struct sched_vcpu *yield_expect; /* whom the next pick should find, for yield_hit */
+	u32 yield_expected;		 /* by so many yields */
 
 	/* balancing */
 	u64 balance_next;    /* when the next pass is due */

@@ -156,18 +156,13 @@ static void yield_credit(struct yield *y)
 
 /* ---- transfer ---- */
 
-/*
- * The yielder's positive lag goes to the target, as far as the target's legal bound allows. w (V -
- * v) is taken at one and given at the other, so V does not move. The yielder starts a new request
- * where it stands; giving up more would not be zero-sum.
- */
-static void yield_transfer(struct yield *y)
+/* From @mine on its timeline to @theirs on its own. */
+static void transfer(struct yield *y, struct sched_entity *mine, struct sched_entity *theirs)
 {
-	struct sched_entity *mine = &y->me->se, *theirs = &y->target->se;
 	struct sched_timeline *from = mine->timeline, *to = theirs->timeline;
 	s64 give, room, paid, received;
 
-	if (from->nr_queued < 2)
+	if (from->nr_queued < 2 || to->nr_queued < 2)
 		return;
 	room = entity_lag_limit(to, theirs, y->target_rq->knobs) - lag_of(to, theirs);
 	give = key_mul(max(lag_of(from, mine), (s64)0), mine->weight);
@@ -182,38 +177,64 @@ static void yield_transfer(struct yield *y)
 		entity_shift(to, theirs, -received);
 		note_received(y, received, theirs->weight);
 	}
-	entity_renew(from, mine, y->rq->knobs);
+}
+
+/*
+ * The yielder's positive lag goes to the target, as far as the target's legal bound allows. w (V -
+ * v) is taken at one and given at the other, so on one run queue V does not move. The yielder
+ * starts a new request where it stands; giving up more would not be zero-sum. With two levels and
+ * two run queues the VM's entity here also gives to the VM's entity there.
+ */
+static void yield_transfer(struct yield *y)
+{
+	struct sched_entity *mine = &y->me->se, *theirs = &y->target->se;
+
+	for (; mine && theirs && mine != theirs; mine = mine->parent, theirs = theirs->parent)
+		transfer(y, mine, theirs);
+	if (y->me->se.timeline->nr_queued > 1)
+		entity_renew(y->me->se.timeline, &y->me->se, y->rq->knobs);
 }
 
 /* ---- auto ---- */
 
-/*
- * Transfer first. If that does not make the target eligible, lend it what is missing and a quantum
- * to run; the debt is charged in pay_debt() (core.c) and stays within the legal range of lag. Only
- * on the level of the vCPUs: what the VM as a whole may have is not theirs to borrow.
- */
-static void yield_auto(struct yield *y)
+/* Lends @se what it needs to be eligible, and a quantum to run; false if it has borrowed enough. */
+static bool lend(struct yield *y, struct sched_entity *se)
 {
 	const struct sched_knobs *knobs = y->target_rq->knobs;
-	struct sched_vcpu *target = y->target;
-	struct sched_entity *se = &target->se;
 	struct sched_timeline *tl = se->timeline;
-	s64 lag, limit, goal, debt;
+	s64 lag = lag_of(tl, se), limit, goal, debt;
 
-	yield_transfer(y);
-	lag = lag_of(tl, se);
-	if (lag >= 0 || y->limited || !knobs->YIELD_TO_LAG_CREDIT || tl->nr_queued < 2)
-		return;
+	if (lag >= 0 || tl->nr_queued < 2)
+		return true;
 	limit = entity_lag_limit(tl, se, knobs);
 	goal = min((s64)calc_delta_fair(knobs->min_quantum_ns, se), limit);
 	debt = vtime_to_ns(goal - lag, se->weight) + 1;
-	if (target->debt + debt > vtime_to_ns(2 * limit, se->weight))
-		return; /* borrowed enough: pays first */
-	if (!target->debt)
-		target->debt_due = y->target_rq->clock + knobs->yield_debt_ns;
-	target->debt += debt;
+	if (se->debt + debt > vtime_to_ns(2 * limit, se->weight))
+		return false;
+	if (!se->debt)
+		se->debt_due = y->target_rq->clock + knobs->yield_debt_ns;
+	se->debt += debt;
 	entity_set_lag(tl, se, goal, knobs);
 	note_received(y, goal - lag, se->weight);
+	return true;
+}
+
+/*
+ * Transfer first. What that leaves missing is lent, on every level that was nominated; the debts
+ * are charged in pay_debt() (core.c) and stay within twice the legal lag.
+ */
+static void yield_auto(struct yield *y)
+{
+	struct sched_entity *se = &y->target->se;
+
+	yield_transfer(y);
+	if (y->limited || !y->target_rq->knobs->YIELD_TO_LAG_CREDIT)
+		return;
+	for_each_level(se)
+	{
+		if (!lend(y, se) || se == y->nominated)
+			break;
+	}
 }
 
 /* ---- the common part ---- */
@@ -235,8 +256,9 @@ static void note_rate(struct run_queue *rq)
 
 /*
  * Forced reschedules of one run queue: at most one per yield_resched_min_ns. `auto` follows the
- * rate instead: half the mean time between yields, so that a steady stream passes and only what
- * comes faster than the stream is held back.
+ * rate instead: an eighth of the mean time between yields, so that a steady stream passes and only
+ * what comes much faster than the stream is held back. (Simulated: a half or a quarter cost success
+ * rate and latency, and saved nothing.)
  */
 static bool rate_limited(struct run_queue *rq, u32 policy)
 {
@@ -245,7 +267,7 @@ static bool rate_limited(struct run_queue *rq, u32 policy)
 	if (policy == SCHED_YIELD_FORFEIT)
 		return false; /* the baseline knows no limit */
 	if (policy == SCHED_YIELD_AUTO) {
-		u64 pace = max(rq->yield_interval / 2, rq->knobs->yield_auto_min_ns);
+		u64 pace = max(rq->yield_interval / 8, rq->knobs->yield_auto_min_ns);
 
 		least = min(least, pace);
 	}
@@ -278,8 +300,10 @@ static void remember(struct yield *y)
 	y->rq->yield_last_from = y->me;
 	y->rq->yield_last_to = y->target;
 	y->rq->yield_last_pair = y->rq->clock;
+	if (rq->yield_expect != y->target)
+		rq->yield_expected = 0;
 	rq->yield_expect = y->target;
-	rq->yield_from = y->me;
+	rq->yield_expected++;
 	sched_count(y->rq, y->me, yield_done, 1);
 }
 

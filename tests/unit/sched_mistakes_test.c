@@ -75,6 +75,7 @@ static void current_moves_v_d_and_vprot_together(void **state)
 	s64 moved;
 
 	w->knobs.sched_mode = SCHED_MODE_GROUP;
+	w->knobs.yield_policy = SCHED_YIELD_CREDIT;
 	wake(w, world_vcpu(w, vm, 0, 0), 0);
 	wake(w, world_vcpu(w, vm, 0, 0), 0);
 	wake(w, world_single(w, 1024, 0), 0);
@@ -128,6 +129,7 @@ static void a_relative_deadline_is_marked_only_if_it_will_be_consumed(void **sta
 		u64 request;
 
 		w->knobs.PLACE_REL_DEADLINE = on;
+		w->knobs.yield_policy = SCHED_YIELD_CREDIT;
 		target = some_queued(w);
 		/* Part of its request is used up. */
 		timeline_erase(&w->rqs[0].root, &target->se);
@@ -274,7 +276,7 @@ static void a_woken_never_preempted_vcpu_is_a_good_target(void **state)
 		me = w->rqs[0].curr;
 		assert_true(yield_to(w, me, fresh) & SCHED_DID_LOCAL);
 		assert_ptr_equal(pick(w, 0), fresh);
-		assert_int_equal(me->stats.yield_hit, 1);
+		assert_int_equal(fresh->stats.yield_hit, 1);
 		free(w);
 	}
 }

@@ -399,14 +399,14 @@ static void auto_makes_the_target_run_next_and_it_pays_back(void **state)
 	assert_true(missing > 0);
 	yield_to(w, me, target);
 	assert_ptr_equal(pick(w, 0), target);
-	debt = target->debt;
-	due = target->debt_due;
+	debt = target->se.debt;
+	due = target->se.debt_due;
 	assert_true(debt > 0);
 	assert_int_equal(due, w->now + w->knobs.yield_debt_ns);
 	/* Within the time and a slice it is paid to the last nanosecond. */
-	while (w->now < due + 10 * MSEC && target->debt)
+	while (w->now < due + 10 * MSEC && target->se.debt)
 		run(w, 0, 100 * USEC);
-	assert_int_equal(target->debt, 0);
+	assert_int_equal(target->se.debt, 0);
 	assert_true(w->now >= due);
 	free(w);
 }
@@ -424,10 +424,10 @@ static void a_debt_is_paid_at_once_by_who_blocks(void **state)
 		assert_ptr_equal(pick(w, 0), target);
 		w->now += 50 * USEC;
 		lag = lag_of_vcpu(w, target);
-		assert_true(target->debt > 0);
+		assert_true(target->se.debt > 0);
 		assert_true(lag > 0);
 		block(w, 0);
-		assert_int_equal(target->debt, 0);
+		assert_int_equal(target->se.debt, 0);
 		/* The lag that it takes along is that without the loan. */
 		assert_true(target->se.vlag < 0);
 		free(w);
@@ -447,7 +447,7 @@ static void loans_do_not_pile_up(void **state)
 		pick(w, 0);
 		if (rq->curr != target)
 			yield_to(w, rq->curr, target);
-		assert_true(target->debt <=
+		assert_true(target->se.debt <=
 			    2 * entity_lag_limit(&rq->root, &target->se, &w->knobs) + 1);
 	}
 	free(w);
