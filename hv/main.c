@@ -131,9 +131,20 @@ void hv_main(const struct boot_info *boot_info)
 
 void boot_cpu_poll(void)
 {
+	static bool said;
+
 	console_poll();
-	if (!info->config.poweroff || !vms_all_ended())
+	if (!vms_all_ended()) {
+		said = false;
 		return;
+	}
+	if (said)
+		return;
+	said = true;
+	if (!info->config.poweroff) {
+		hv_info("all VMs ended; the monitor stays (when_done = monitor)");
+		return;
+	}
 	hv_info("all VMs ended, powering off");
 	console_drain();
 	machine_poweroff();

@@ -6,6 +6,7 @@
 #include "hv/apic/lapic.h"
 #include "hv/image.h"
 #include "hv/knobs.h"
+#include "hv/lib/bug.h"
 #include "hv/lib/string.h"
 #include "hv/page.h"
 #include "hv/panic.h"
@@ -17,6 +18,7 @@
 #include "hv/vm/run.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/vmx.h"
+#include "hv/x86/cpu.h"
 
 #define MAX_WORDS 8
 
@@ -53,7 +55,7 @@ static const char *list_vms(struct out *out)
 
 		out_print(out, "%2u %-16s %-10s %5u %4llu MiB  %s\n", vm->id, vm->name,
 			  vm_state_text(vm), vm->nr_vcpus, vm->cfg->memory / MiB,
-			  vm->boot_state ? vm->boot_state->what : "-");
+			  vm->boot_state->what[0] ? vm->boot_state->what : "-");
 	}
 	return NULL;
 }
@@ -249,6 +251,16 @@ static const char *cmd_poweroff(struct out *out, char **word, u32 n)
 	machine_poweroff();
 }
 
+/* For those who want to see one, and for the tests: a failed assertion, or a fault. */
+static const char *cmd_panic(struct out *out, char **word, u32 n)
+{
+	if (n == 2 && !strcmp(word[1], "bug"))
+		BUG("asked for by the monitor");
+	if (n == 2 && !strcmp(word[1], "fault"))
+		write_cr3(read_cr3() | BIT(63)); /* a reserved bit: #GP */
+	return "usage: panic bug|fault";
+}
+
 static const struct command commands[] = {
     {"help", "", "this list", cmd_help},
     {"vm", "[start|stop|reset NAME]", "list the VMs, or act on one", cmd_vm},
@@ -259,6 +271,7 @@ static const struct command commands[] = {
     {"knob", "[NAME [VALUE]]", "list the knobs, show or set one", cmd_knob},
     {"memory", "", "what the hypervisor's memory is used for", cmd_memory},
     {"version", "", "version and load address", cmd_version},
+    {"panic", "bug|fault", "stop with a panic, to see what one looks like", cmd_panic},
     {"reboot", "", "reset the machine", cmd_reboot},
     {"poweroff", "", "power the machine off", cmd_poweroff},
 };

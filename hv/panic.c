@@ -33,11 +33,14 @@ void panic_init(const struct boot_info *info)
 	names_size = info->strtab_size;
 }
 
-static void print_address(struct out *out, u64 rip)
+/* The symbol that holds @address, NULL outside of the image. */
+static const Elf64_Sym *symbol_of(u64 address)
 {
-	u64 link = rip - image_base;
+	u64 link = address - image_base;
 	const Elf64_Sym *best = NULL;
 
+	if (link >= (u64)(__image_end - __image_start))
+		return NULL;
 	for (u64 i = 0; i < nr_symbols; i++) {
 		const Elf64_Sym *s = &symbols[i];
 
@@ -47,36 +50,46 @@ static void print_address(struct out *out, u64 rip)
 		    (!best || s->st_value >= best->st_value))
 			best = s;
 	}
-	if (best && link < (u64)(__image_end - __image_start))
-		out_print(out, "  %016lx %s+0x%lx\n", rip, names + best->st_name,
-			  link - best->st_value);
-	else
-		out_print(out, "  %016lx\n", rip);
+	return best;
 }
 
-/* Is there a call just before @address? (E8 rel32, or FF /2 with up to five bytes of operand) */
-static bool is_return_address(u64 address)
+static void print_address(struct out *out, const char *mark, u64 rip)
 {
-	const u8 *p = (const u8 *)address;
+	const Elf64_Sym *s = symbol_of(rip);
 
-	if (address < (u64)__text_start + 8 || address >= (u64)__text_end)
-		return false;
+	if (s)
+		out_print(out, "%s %016lx %s+0x%lx\n", mark, rip, names + s->st_name,
+			  rip - image_base - s->st_value);
+	else
+		out_print(out, "%s %016lx\n", mark, rip);
+}
+
+/* What the call before return address @at calls: its address, 1 if it is an indirect call, 0 if
+ * there is none. */
+static u64 call_target(u64 at)
+{
+	const u8 *p = (const u8 *)at;
+
+	if (at < (u64)__text_start + 8 || at >= (u64)__text_end)
+		return 0;
 	if (p[-5] == 0xe8)
-		return true;
+		return at + *(const s32 *)(p - 4);
 	for (int n = 2; n <= 7; n++) {
 		if (p[-n] == 0xff && (p[-n + 1] >> 3 & 7) == 2)
-			return true;
+			return 1;
 	}
-	return false;
+	return 0;
 }
 
 /*
  * Frame pointers would cost three instructions in each function of the exit path. So the stack is
- * searched for what looks like return addresses; now and then a stale one shows up.
+ * searched for what looks like return addresses. One whose call leads into the function below it is
+ * sure; the others are marked with "?": stale, or the way went through a tail call.
  */
 static void print_backtrace(struct out *out, u64 rip, u64 rsp)
 {
 	const struct pcpu *p = this_pcpu();
+	const Elf64_Sym *below = symbol_of(rip);
 	u64 top = ALIGN_UP(rsp + 1, PAGE_SIZE);
 	int n = 0;
 
@@ -85,13 +98,16 @@ static void print_backtrace(struct out *out, u64 rip, u64 rsp)
 	else if (rsp < (u64)(boot_stack + PCPU_STACK_SIZE) && rsp >= (u64)boot_stack)
 		top = (u64)(boot_stack + PCPU_STACK_SIZE);
 	out_print(out, "backtrace (image at 0x%lx):\n", image_base);
-	print_address(out, rip);
+	print_address(out, " ", rip);
 	for (u64 at = ALIGN_UP(rsp, 8ul); at < top && n < MAX_FRAMES; at += 8) {
-		u64 word = *(const u64 *)at;
+		u64 word = *(const u64 *)at, target = call_target(word);
+		bool sure = target == 1 || (target && symbol_of(target) == below);
 
-		if (!is_return_address(word))
+		if (!target)
 			continue;
-		print_address(out, word);
+		print_address(out, sure ? " " : "?", word);
+		if (sure)
+			below = symbol_of(word);
 		n++;
 	}
 }

@@ -186,6 +186,7 @@ void vm_create(const struct boot_info *info, const struct cfg_vm *cfg)
 	struct vm *vm = page_alloc(sizeof(*vm), PAGE_SIZE, PAGES_VM);
 	u8 *ring = page_alloc(VM_CONSOLE_RING, PAGE_SIZE, PAGES_VM);
 
+	vm->boot_state = page_alloc(sizeof(*vm->boot_state), PAGE_SIZE, PAGES_VM);
 	vm->id = nr_vms;
 	vm->name = cfg->name;
 	vm->cfg = cfg;
@@ -268,8 +269,6 @@ int vm_start(struct vm *vm)
 
 	if (vm->state != VM_STOPPED)
 		return E_BUSY;
-	if (!vm->boot_state)
-		vm->boot_state = page_alloc(sizeof(*vm->boot_state), PAGE_SIZE, PAGES_VM);
 	err = load_images(vm);
 	if (err)
 		return err;
