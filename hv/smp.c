@@ -17,6 +17,7 @@ extern char trampoline_start[], trampoline_end[];
 extern u64 trampoline_cr3, trampoline_entry, trampoline_stack;
 
 #define START_TIMEOUT_MS 1000
+#define TSC_SKEW_NS 5000 /* less goes unnoticed */
 
 static struct pcpu *starting; /* whose turn it is */
 static u64 starting_stack;    /* its stack top: the trampoline loads it */
@@ -55,6 +56,7 @@ static void trampoline_install(u64 page)
 
 static void start_one(struct pcpu *p, u64 page)
 {
+	s64 limit = tsc_from_ns(TSC_SKEW_NS);
 	u64 deadline;
 
 	starting = p;
@@ -71,8 +73,14 @@ static void start_one(struct pcpu *p, u64 page)
 		while (READ_ONCE(p->state) == PCPU_STARTING && rdtsc() < deadline)
 			cpu_relax();
 	}
-	if (READ_ONCE(p->state) == PCPU_ONLINE)
+	if (READ_ONCE(p->state) == PCPU_ONLINE) {
+		if (p->tsc_skew > limit || p->tsc_skew < -limit)
+			hv_warn("the TSC of pCPU %u is %ld ticks off the boot CPU's: guests' "
+				"clocks may jump "
+				"when vCPUs move; firmware should start all TSCs together",
+				p->id, p->tsc_skew);
 		return;
+	}
 	hv_warn("pCPU %u (APIC id %u) %s; going on without it", p->id, p->apic_id,
 		p->state == PCPU_FAILED ? "cannot enter VMX operation" : "does not start");
 }

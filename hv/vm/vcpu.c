@@ -139,6 +139,13 @@ static void write_host_pcpu(const struct pcpu *p)
 
 static void timer_fired(struct timer *t, u64 now);
 
+/* The structure, the VMCS, the virtual-APIC page, the XSAVE area. */
+u64 vcpu_pages(void)
+{
+	return ALIGN_UP(sizeof(struct vcpu), PAGE_SIZE) / PAGE_SIZE + 2 +
+	       ALIGN_UP((u64)cpuid(0xd, 0).ecx, PAGE_SIZE) / PAGE_SIZE;
+}
+
 struct vcpu *vcpu_create(struct vm *vm, u32 id)
 {
 	struct vcpu *v = page_alloc(sizeof(*v), PAGE_SIZE, PAGES_VCPU);

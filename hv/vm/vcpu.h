@@ -118,6 +118,9 @@ static inline u64 vcpu_guest_tsc(const struct vcpu *v, u64 host_tsc)
 
 #define COUNT(v, name) ((v)->counters[name]++)
 
+/* How many pages vcpu_create() takes. */
+u64 vcpu_pages(void);
+
 /* Allocates vCPU @id of @vm with its VMCS; call on the boot CPU while booting. */
 struct vcpu *vcpu_create(struct vm *vm, u32 id);
 

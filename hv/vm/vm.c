@@ -110,17 +110,38 @@ static bool add_slot(struct vm *vm, u64 gpa, u64 size)
 	return true;
 }
 
+/*
+ * What the hypervisor itself needs for @vm, rounded up: page tables and maps, and what
+ * vcpu_create() takes. Kept free when guest RAM is handed out, so that a config that asks for too
+ * much ends in a message and not in a panic.
+ */
+static u64 overhead(const struct vm *vm)
+{
+	u64 tables = vm->cfg->memory / 512 / 512 + 32 * PAGE_SIZE;
+
+	return MiB + tables + vm->nr_vcpus * (vcpu_pages() * PAGE_SIZE);
+}
+
 static void make_memory(struct vm *vm)
 {
-	u64 size = vm->cfg->memory, low = min(size, GUEST_LOW_MAX), largest, rest;
+	const struct cfg_vm *cfg = vm->cfg;
+	u64 size = cfg->memory, low = min(size, GUEST_LOW_MAX), largest, room;
 
-	rest = page_pool_free(&pages, &largest);
-	if (!add_slot(vm, 0, low) || (size > low && !add_slot(vm, 4 * GiB, size - low)))
-		reject(
-		    vm, vm->cfg->memory_line ? vm->cfg->memory_line : vm->cfg->line, "memory",
-		    "%llu MiB are more than there is; %llu MiB are free, in one piece at most %llu "
-		    "MiB",
-		    size / MiB, rest / MiB, largest / MiB);
+	room = page_pool_free(&pages, &largest);
+	if (room < overhead(vm)) {
+		reject(vm, cfg->vcpus_line ? cfg->vcpus_line : cfg->line, "vcpus",
+		       "%u vCPUs need %llu MiB of the hypervisor's memory, and %llu MiB are free",
+		       vm->nr_vcpus, overhead(vm) / MiB, room / MiB);
+		return;
+	}
+	room -= overhead(vm);
+	if (size <= room && add_slot(vm, 0, low) &&
+	    (size == low || add_slot(vm, 4 * GiB, size - low)))
+		return;
+	reject(vm, cfg->memory_line ? cfg->memory_line : cfg->line, "memory",
+	       "%llu MiB are more than there is; %llu MiB are free, in one piece at most %llu MiB",
+	       size / MiB, ALIGN_DOWN(room, PAGE_SIZE_2M) / MiB,
+	       min(largest, ALIGN_DOWN(room, PAGE_SIZE_2M)) / MiB);
 }
 
 static void host_cpuid(u32 leaf, u32 subleaf, u32 regs[4])
@@ -200,17 +221,19 @@ void vm_create(const struct boot_info *info, const struct cfg_vm *cfg)
 		return;
 	}
 	find_files(vm, info);
-	vm->eptp = ept_create();
+	if (vm->state == VM_STOPPED) {
+		vm->eptp = ept_create();
+		make_memory(vm);
+	}
+	if (vm->state != VM_STOPPED) {
+		vm->nr_vcpus = 0;
+		return;
+	}
 	vm->apic_page = (u64)page_alloc(PAGE_SIZE, PAGE_SIZE, PAGES_VM);
 	if (vmx_caps.apic_access)
 		ept_map(vm->eptp, VLAPIC_BASE, vm->apic_page, PAGE_SIZE);
-	if (vm->state == VM_STOPPED)
-		make_memory(vm);
 	make_cpuid(vm);
-	if (vm->state == VM_STOPPED)
-		make_vcpus(vm);
-	else
-		vm->nr_vcpus = 0;
+	make_vcpus(vm);
 }
 
 /* --- starting --- */
