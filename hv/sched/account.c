@@ -96,7 +96,7 @@ void account_settle(struct run_queue *rq, struct sched_vcpu *v)
 	s64 before = v->fair.err_ns, err = before, sum;
 
 	account_advance(rq);
-	if (v->state == SCHED_RUNNING) {
+	if (rq->curr == v) {
 		err -= ideal_service(v, v->fluid_run);
 		note_max(&v->fair, err);
 		v->fluid_run = rq->fluid;

@@ -530,6 +530,34 @@ static void without_place_lag_everybody_returns_at_zero(void **state)
 	free(w);
 }
 
+static void a_block_may_be_taken_back(void **state)
+{
+	struct world *w = world_new(1);
+	struct sched_vcpu *v = world_single(w, 1024, 0);
+	struct run_queue *rq;
+
+	wake(w, v, 0);
+	pick(w, 0);
+	w->now += MSEC;
+	rq = begin(w, 0);
+	sched_block_prepare(rq);
+	assert_int_equal(v->state, SCHED_BLOCKED); /* what a waker without the lock sees */
+	sched_block_cancel(rq);
+	assert_int_equal(v->state, SCHED_RUNNING);
+	end(rq);
+	assert_ptr_equal(pick(w, 0), v);
+	assert_int_equal(v->stats.nr_voluntary, 0);
+	rq = begin(w, 0);
+	sched_block_prepare(rq);
+	sched_block(rq);
+	assert_null(sched_pick_next(rq));
+	end(rq);
+	assert_int_equal(v->state, SCHED_BLOCKED);
+	assert_int_equal(v->stats.run_ns, MSEC);
+	assert_int_equal(v->fair.err_ns, 0); /* alone: all that it ran was its due */
+	free(w);
+}
+
 static void only_one_waker_wins(void **state)
 {
 	struct world *w = world_new(2);
@@ -730,6 +758,7 @@ int main(void)
 	    cmocka_unit_test(a_delayed_debt_never_grows),
 	    cmocka_unit_test(without_delay_dequeue_it_leaves_at_once_with_its_debt),
 	    cmocka_unit_test(without_place_lag_everybody_returns_at_zero),
+	    cmocka_unit_test(a_block_may_be_taken_back),
 	    cmocka_unit_test(only_one_waker_wins),
 	    cmocka_unit_test(a_vcpu_removed_between_claim_and_wake_stays_off),
 	    cmocka_unit_test(a_migrant_keeps_its_lag_and_the_rest_of_its_request),
