@@ -58,6 +58,7 @@ class Debugger:
     def __init__(self, folder, rom, disk, mem, ips):
         self.folder, self._process, self._buffer = folder, None, b""
         self.tick = self.rip = 0
+        self.text = ""  # what was printed on the way to the last stop
         self._breakpoints = {}  # address -> number
         self._next = 1
         (folder / "bochsrc").write_text(
@@ -114,7 +115,7 @@ class Debugger:
 
     def go(self):
         """Runs to the next stop; returns VMEXIT or the address of the breakpoint. Sets tick."""
-        text = self.command("c")
+        self.text = text = self.command("c")
         tick, hit, rip = _TICK.search(text), _BREAKPOINT.search(text), _RIP.search(text)
         if not tick or not (hit or rip):
             raise ToolError(f"Bochs stopped for another reason: {text[-800:]}")
