@@ -109,9 +109,12 @@ static void put_current(struct pcpu *p, struct vcpu *v, u64 now)
 	}
 	if (v->halted) {
 		set_state(v, VCPU_HALTED, now);
-		/* A waker either sees HALTED and takes the lock, or set its bit before this look.
+		/*
+		 * A waker either sees HALTED and takes the lock, or set its bit before this look.
+		 * The request goes, or vapic_kick() would take it for a sign that somebody else has
+		 * kicked; clearing it is also the full barrier that the look needs.
 		 */
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		__atomic_and_fetch(&v->requests, ~(u64)REQ_EVENT, __ATOMIC_SEQ_CST);
 		if (!vcpu_wakeable(v, now)) {
 			COUNT(v, cnt_halts);
 			return;

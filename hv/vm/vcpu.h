@@ -85,7 +85,7 @@ struct vcpu {
 	struct pcpu *pcpu; /* where it runs and waits; runq.lock of the old and the new one */
 	struct pcpu *pcpu_loaded; /* whose host state its VMCS holds, NULL at first */
 	struct vcpu *next, *prev; /* in the run queue; its lock */
-	struct timer timer;	  /* fires at the LAPIC deadline while HALTED or QUEUED */
+	struct timer timer;	  /* fires at the LAPIC deadline while HALTED */
 
 	struct vlapic lapic;
 	u8 *vapic_page; /* TPR lives here */
