@@ -15,6 +15,7 @@ from vlaglib.errors import ToolError
 
 from . import bochs, vlagrun
 
+PAGE = 4096
 # The labels of hv/vmx/entry.asm are one thing to a reader.
 _ENTRY = ("vmx_enter", "vmx_exit_entry", "load_guest_regs", "look_at_requests", "leave_guest")
 _REASON = re.compile(r"\bX\((\d+), (\w+),")
@@ -53,6 +54,9 @@ class _Symbols:
     def relocate(self, exit_rip):
         """Says where vmx_exit_entry is in the machine; returns where VMRESUME is."""
         self._bias = exit_rip - self._entry
+        if self._bias % PAGE:
+            raise ToolError("the vlag.elf of the build folder is not the hypervisor that runs; "
+                            "build both")
         return self._resume + self._bias
 
     def name(self, rip):
