@@ -361,6 +361,32 @@ static void run_to_parity_protects_to_the_shortest_slice(void **state)
 	free(w);
 }
 
+static void who_is_picked_again_is_protected_anew(void **state)
+{
+	struct world *w = world_new(1);
+	struct sched_vcpu *a = world_vcpu(w, world_group(w, 1024), 0, 10 * MSEC);
+	struct sched_vcpu *b = world_vcpu(w, world_group(w, 1024), 0, 2 * MSEC);
+	struct run_queue *rq = &w->rqs[0];
+
+	w->knobs.PLACE_DEADLINE_INITIAL = false;
+	wake(w, a, 0);
+	pick(w, 0);
+	wake(w, b, 0);
+	begin(w, 0);
+	/* b is far in debt: a is picked whenever one asks. */
+	entity_set_lag(&rq->root, &b->se, -(s64)(6 * MSEC), &w->knobs);
+	end(rq);
+	assert_ptr_equal(pick(w, 0), a);
+	for (u32 i = 0; i < 3; i++) {
+		w->now = sched_slice_end(rq);
+		assert_ptr_equal(pick(w, 0), a);
+		assert_true(entity_protected(&a->se));
+		/* For the shortest slice again, not to the end of its own request. */
+		assert_in_range(sched_slice_end(rq) - w->now, 1900 * USEC, 2 * MSEC + 5);
+	}
+	free(w);
+}
+
 static void protection_never_reaches_beyond_the_deadline(void **state)
 {
 	struct world *w = world_new(1);
@@ -750,6 +776,7 @@ int main(void)
 	    cmocka_unit_test(a_shorter_slice_preempts_despite_protection),
 	    cmocka_unit_test(without_wakeup_preemption_nothing_is_preempted_by_a_wakeup),
 	    cmocka_unit_test(run_to_parity_protects_to_the_shortest_slice),
+	    cmocka_unit_test(who_is_picked_again_is_protected_anew),
 	    cmocka_unit_test(protection_never_reaches_beyond_the_deadline),
 	    cmocka_unit_test(a_halted_vm_costs_nothing),
 	    cmocka_unit_test(delay_dequeue_keeps_a_debtor_queued_until_it_has_paid),
