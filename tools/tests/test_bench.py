@@ -20,7 +20,7 @@ CONSOLE = "\r\n".join([
 
 class Paths(unittest.TestCase):
     def test_figures_are_read_with_sign_and_reason(self):
-        figures = paths._figures(CONSOLE)
+        figures = paths.read_figures(CONSOLE)
         self.assertEqual(figures["cpuid"], (121, 119, None))
         self.assertEqual(figures["cr3_write"], (-5, -5, None))
         self.assertEqual(figures["vmcall_unknown"][0], None)
@@ -34,6 +34,10 @@ class Paths(unittest.TestCase):
         self.assertTrue(self.row(125, 1002)["reached"])
         self.assertFalse(self.row(126, 1002)["reached"])
         self.assertEqual(self.row(125, 1002)["ratio"], 8.0)
+
+    def test_a_half_is_rounded_up(self):
+        line = lines.Line("2pcpus", "trip", "round trip, half", 482, None, None, 2)
+        self.assertEqual(paths._row(line, {"trip": (965, 964, None)})["ticks"], 483)
 
     def test_what_has_no_peer_is_not_judged(self):
         self.assertNotIn("reached", self.row(125, None))

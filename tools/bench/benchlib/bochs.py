@@ -16,7 +16,7 @@ from vlaglib.errors import ToolError
 BIOS = "/usr/share/bochs/BIOS-bochs-latest"
 SECONDS = 3600  # host time without a prompt, for a machine that hangs
 RC = """\
-cpu: model={model}, count=1, ips={ips}, reset_on_triple_fault=0
+cpu: model={model}, count={count}, ips={ips}, reset_on_triple_fault=0
 memory: guest={mem}, host={mem}
 romimage: file={rom}
 vgaromimage: file={vga}
@@ -62,8 +62,8 @@ class Debugger:
         self._breakpoints = {}  # address -> number
         self._next = 1
         (folder / "bochsrc").write_text(
-            RC.format(model=platforms.Bochs.default_model, ips=ips, mem=mem, rom=rom, disk=disk,
-                      vga=platforms.VGA_BIOS, time0=platforms.TIME0), encoding="utf-8")
+            RC.format(model=platforms.Bochs.default_model, count=1, ips=ips, mem=mem, rom=rom,
+                      disk=disk, vga=platforms.VGA_BIOS, time0=platforms.TIME0), encoding="utf-8")
         for path in (folder / "console.log", folder / "control.log", f"{disk}.lock"):
             pathlib.Path(path).unlink(missing_ok=True)  # a killed Bochs leaves its lock
         # Whatever way the tool ends, the emulator ends with it.
