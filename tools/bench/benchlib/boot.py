@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Boot cost: the same bzImage, initramfs and command line directly on Bochs and as a guest.
 
-Both run under Bochs' debugger, with breakpoints on the 64-bit entry of the kernel, on functions that
-the kernel calls once, and on the first instruction of its init. As a guest, the machine is stopped at
-each VM exit and at the VM entry after it too, so that what the hypervisor took is known exactly.
+Both run under Bochs' debugger, with breakpoints on the 64-bit entry of the kernel, on functions
+that the kernel calls once, and on the first instruction of its init. As a guest, the machine is
+traced from each VM exit to the VM entry too, so that what the hypervisor took is known exactly.
 """
 
 import bisect

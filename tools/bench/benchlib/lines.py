@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The path lengths that are compared: what the guest calls each, and what KVM takes for it.
 
-KVM's figures are ticks of the same Bochs 2.7, measured inside of a guest of stock QEMU 7.2 under KVM
-with enable_apicv=0 and mitigations=off (the default mitigations add about 95 to each exit that the
+KVM's figures are ticks of the same Bochs 2.7, measured inside of a guest of stock QEMU 7.2 under
+KVM with enable_apicv=0 and mitigations=off (the default mitigations add about 95 to each exit that the
 kernel handles). One tick is one instruction, so they are the same on every machine. @kvm61, @kvm72:
 published with the project's goals, Linux 6.1 and 7.2, by another guest. @same: Linux 6.1 and the
 guest `exits` itself, by `tools/bench/run peer`. Only constants here; running is paths.py's.

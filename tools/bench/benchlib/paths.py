@@ -90,7 +90,8 @@ def _cells(row):
             f"{row['ratio']:.1f}" if "ratio" in row else None, row.get("goal"), reached]
 
 
-HEAD = ["path", "vlag", "KVM 6.1", "KVM 7.2", "6.1, this guest", "KVM 6.1 / vlag", "goal", "reached"]
+HEAD = ["path", "vlag", "KVM 6.1", "KVM 7.2", "6.1, this guest", "KVM 6.1 / vlag", "goal",
+        "reached"]
 
 
 def text(result):

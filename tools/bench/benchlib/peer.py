@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The peer: the same tiny guests under KVM and QEMU, on a Debian host in the same Bochs.
 
-Not measured by default: it takes some ten minutes, and its figures are in lines.py. The host is that
-of `make test-nested`.
+Not measured by default: it takes some ten minutes, and its figures are in lines.py. The host is
+that of `make test-nested`.
 """
 
 import importlib.machinery

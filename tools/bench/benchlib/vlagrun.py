@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One run of `tools/vlag run` in Bochs for a measurement: a config in, console and statistics out."""
+"""One run of `tools/vlag run` in Bochs: a config in, console and statistics out."""
 
 import json
 import pathlib
