@@ -12,9 +12,9 @@
 #define MSR_FS_BASE 0xc0000100
 #define KVM_ENOSYS (-1000l)
 #define FAR_AWAY (1ull << 40)
-#define NEAR 20000   /* ticks to a deadline that is waited for, if near= does not say another */
-#define ASLEEP 30000 /* ticks after which a CPU that halts is surely asleep, or asleep= */
-#define SETTLE 2000  /* ticks after which a CPU that spins is surely back in its loop */
+#define NEAR 20000 /* ticks to a deadline that is waited for, if near= does not say another */
+#define ASLEEP_TICKS 30000 /* ticks after which a CPU that halts is surely asleep, or asleep= */
+#define SETTLE 2000	   /* ticks after which a CPU that spins is surely back in its loop */
 #define EOI_VECTOR 0x52
 #define END_VECTOR 0x53
 #define PATIENCE 2000000000ull /* ticks; an interrupt that has not come by then is lost */
@@ -384,7 +384,7 @@ int guest_main(void)
 	printf("exits: %u CPUs, %s, hypervisor %s\n", cpus, x2apic ? "x2APIC" : "xAPIC",
 	       hypervisor());
 	near_ticks = arg("near", NEAR);
-	asleep_ticks = arg("asleep", ASLEEP);
+	asleep_ticks = arg("asleep", ASLEEP_TICKS);
 	bench_init();
 	no_exits();
 	plain_exits();
