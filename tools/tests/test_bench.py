@@ -10,7 +10,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools/bench"), str(ROOT / "tools")]
 
-from benchlib import bochs, boot, compare, lines, paths, profile, table, vlagrun  # noqa: E402
+from benchlib import bochs, boot, compare, lines, paths, peer, profile, table, vlagrun  # noqa: E402
 from vlaglib.errors import ToolError  # noqa: E402
 
 CONSOLE = "\r\n".join([
@@ -200,6 +200,17 @@ class Compare(unittest.TestCase):
             path.write_text(json.dumps({"format": 2}), encoding="utf-8")
             with self.assertRaisesRegex(ToolError, "not a bench.json"):
                 compare.load(path)
+
+
+class Peer(unittest.TestCase):
+    def test_halves_and_missing_lines_are_shown_as_such(self):
+        text = peer.text({"host": "6.1", "ips": 1, "figures": {
+            "1 CPU": {"cpuid": 986}, "2 CPUs": {"x2apic_ipi_round_trip_spin": 8075},
+            "token": {"token_pass": 32000}}})
+        self.assertRegex(text, r"\| CPUID +\| +986 \| +986 \| +1,002 \|")
+        self.assertRegex(text, r"round trip, half, spinning +\| +4,038 \|")
+        self.assertRegex(text, r"WBINVD +\| +- \|")
+        self.assertRegex(text, r"pass a token.*\| +32,000 \|")
 
 
 class Setup(unittest.TestCase):
