@@ -167,9 +167,12 @@ struct spin_vcpu {
 	bool spinning;		 /* from spin_start() to spin_stop() or, if it left, to sched_in */
 	u32 hint;		 /* vCPU named by the guest + 1, 0: none */
 	u64 hint_time;
-	u64 left;	/* when it gave its pCPU away in a spin, 0: not */
-	u64 boosted_by; /* as target: spinner and class of the yield whose outcome is open,
-			   0: none; atomic */
+	u64 left; /* when it gave its pCPU away in a spin, 0: not */
+	/* as target, under its run queue's lock: yields whose outcome is open, and the last of them
+	 */
+	u32 boosts;
+	u32 boost_class;
+	struct spin_vcpu *booster;
 	struct spin_ple ple;
 	struct spin_stats stats;
 	struct hist wait; /* ticks from giving the pCPU away in a spin to running again */
@@ -237,6 +240,7 @@ u64 spin_back(struct spin_vcpu *v, u64 now);
 static inline u64 spin_sched_in(struct spin_vcpu *v, u64 now)
 {
 	spin_leave(v);
+	v->boosts = 0;
 	return unlikely(v->spinning) ? spin_back(v, now) : 0;
 }
 
@@ -293,11 +297,14 @@ struct spin_walk {
 	bool in_kernel;
 	bool relaxed; /* enable_relaxed_boost when it began */
 	u8 stage;     /* of the policy */
-	u8 nr_tried;
-	u8 tries; /* that may still fail */
+	bool begun;   /* the stage */
 	bool given;
-	u32 at, left; /* where the stage goes on, how many it may still look at; the stage's own */
+	u8 nr_tried;
+	u8 tries;     /* that may still fail */
+	u32 at, left; /* where the stage goes on, how many it may still look at */
+	u32 start;    /* round robin begins here */
 	u32 seen;     /* candidates looked at: for the trace */
+	u64 expired;  /* the tracker's counter when it began */
 	u8 tried[SPIN_TRIES_MAX];
 	u64 receivers[SPIN_MAP_WORDS]; /* policy ipi only */
 };
@@ -312,7 +319,8 @@ extern const struct spin_policy spin_policies[SPIN_POLICIES];
 
 /*
  * @me, RUNNING, spins: begins a search. @in_kernel: its CPL is 0. @spun: ticks that it has spun, as
- * far as known. False if there is nobody else in the VM. After true, spin_stop() must follow.
+ * far as known. @now: ticks of the clock that the tracker uses. False if there is nobody else in
+ * the VM. After true, spin_stop() must follow.
  */
 bool spin_start(struct spin_walk *w, struct spin_vcpu *me, bool in_kernel, u64 spun, u64 now);
 
@@ -336,10 +344,10 @@ void spin_stop(struct spin_walk *w, bool leaves);
 
 /*
  * The run queue on which @target was boosted has picked: @ran if it picked @target. Where this
- * comes from: run_queue.yield_expect before sched_pick_next(). Any, under that run queue's lock.
- * Returns the index of the spinner, or -1 if no outcome was open: for the trace.
+ * comes from: run_queue.yield_expect before sched_pick_next(). Before spin_sched_in(@target), under
+ * that run queue's lock. Returns the last spinner, or NULL if no outcome was open: for the trace.
  */
-int spin_outcome(struct spin_vcpu *target, bool ran);
+struct spin_vcpu *spin_outcome(struct spin_vcpu *target, bool ran);
 
 /* The word and the text of a class and of a counter: for tables. */
 const char *spin_class_name(u32 class);
