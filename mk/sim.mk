@@ -19,6 +19,14 @@ $(B)/sched-bench: tests/sim/bench.c tests/unit/host.c $(SCHED_C) $(HEADERS)
 bench-sched: $(B)/sched-bench ## instructions per scheduler operation, by queue length (callgrind)
 	tests/sim/bench-sched $<
 
+SPIN_C := $(sort $(wildcard hv/spin/*.c)) hv/apic/ipi_track.c hv/lib/fmt.c
+$(B)/spin-bench: tests/sim/bench_spin.c tests/unit/host.c $(SPIN_C) $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) -o $@ tests/sim/bench_spin.c tests/unit/host.c $(SPIN_C)
+
+bench-spin: $(B)/spin-bench ## instructions per search for a candidate and per hook, by vCPUs of the VM (callgrind)
+	tests/sim/bench-spin $<
+
 bench-yield: $(B)/sim ## shares, latency and fair_err_max_ns of each yield policy in the simulator
 	tests/sim/bench-yield $<
 
@@ -30,4 +38,4 @@ sched-long: $(B)/unit/sched_prop_test $(B)/unit/sched_balance_test model ## the 
 	SCHED_TEST_STEPS=$(SCHED_TEST_STEPS) $(B)/unit/sched_balance_test
 SCHED_TEST_STEPS ?= 1000000
 
-.PHONY: sched-long sim bench-sched bench-yield model
+.PHONY: sched-long sim bench-sched bench-spin bench-yield model
