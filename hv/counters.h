@@ -17,8 +17,7 @@
 	X(cnt_unknown_msr, "unknown_msr", "RDMSR and WRMSR answered with #GP")                     \
 	X(cnt_unknown_port, "unknown_port", "port accesses that no device answered")               \
 	X(cnt_unknown_mmio, "unknown_mmio", "memory accesses to neither RAM nor a device")         \
-	X(cnt_mmio, "mmio", "memory accesses to devices")                                          \
-	X(cnt_preempted, "preempted", "times the vCPU was taken off although it could run")
+	X(cnt_mmio, "mmio", "memory accesses to devices")
 
 enum vcpu_counter {
 #define X(id, name, text) id,

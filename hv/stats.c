@@ -23,6 +23,18 @@ static const char *const counter_text[] = {
 #undef X
 };
 
+static const char *const sched_name[] = {
+#define X(name, text) #name,
+    SCHED_COUNTERS(X)
+#undef X
+};
+
+static const char *const sched_text[] = {
+#define X(name, text) text,
+    SCHED_COUNTERS(X)
+#undef X
+};
+
 static const char *const ipi_name[] = {
 #define X(name, text) #name,
     IPI_COUNTERS(X)
@@ -41,6 +53,12 @@ static u64 ipi_counter(const struct vcpu *v, u32 i)
 	return ((const u64 *)&v->lapic.count)[i];
 }
 
+/* Likewise struct sched_stats. */
+static u64 sched_counter(const struct vcpu *v, u32 i)
+{
+	return ((const u64 *)&v->sched.stats)[i];
+}
+
 static void table_line(struct out *out, const char *name, u64 value, const char *text)
 {
 	if (value)
@@ -50,11 +68,15 @@ static void table_line(struct out *out, const char *name, u64 value, const char 
 static void vcpu_table(struct out *out, const struct vcpu *v)
 {
 	out_print(out, "%s/%u: %lu exits, ran %lu us, waited %lu us\n", v->vm->name, v->id,
-		  v->nr_exits, tsc_to_ns(v->run_ticks) / 1000, tsc_to_ns(v->wait_ticks) / 1000);
+		  v->nr_exits, v->sched.stats.run_ns / 1000, v->sched.stats.run_delay_ns / 1000);
 	for (u32 i = 0; i < NR_EXIT_REASONS; i++)
 		table_line(out, exit_reason_name(i), v->exits[i], "");
 	for (u32 i = 0; i < NR_VCPU_COUNTERS; i++)
 		table_line(out, counter_name[i], v->counters[i], counter_text[i]);
+	for (u32 i = 0; i < ARRAY_SIZE(sched_name); i++)
+		table_line(out, sched_name[i], sched_counter(v, i), sched_text[i]);
+	table_line(out, "fair_err_max_ns", v->sched.fair.err_max_ns,
+		   "largest difference from an ideal fluid scheduler");
 	for (u32 i = 0; i < ARRAY_SIZE(ipi_name); i++)
 		table_line(out, ipi_name[i], ipi_counter(v, i), ipi_text[i]);
 }
@@ -122,9 +144,9 @@ static void json_vcpu(struct json *j, const struct vcpu *v)
 {
 	json_open(j, NULL, '{');
 	json_u64(j, "id", v->id);
-	json_u64(j, "pcpu", v->pcpu->id);
-	json_u64(j, "run_ns", tsc_to_ns(v->run_ticks));
-	json_u64(j, "wait_ns", tsc_to_ns(v->wait_ticks));
+	json_u64(j, "pcpu", v->sched.cpu);
+	json_u64(j, "run_ns", v->sched.stats.run_ns);
+	json_u64(j, "wait_ns", v->sched.stats.run_delay_ns);
 	json_u64(j, "switches", v->nr_switches);
 	json_u64(j, "exits_total", v->nr_exits);
 	json_open(j, "exits", '{');
@@ -136,6 +158,9 @@ static void json_vcpu(struct json *j, const struct vcpu *v)
 	json_open(j, "counters", '{');
 	for (u32 i = 0; i < NR_VCPU_COUNTERS; i++)
 		json_u64(j, counter_name[i], v->counters[i]);
+	for (u32 i = 0; i < ARRAY_SIZE(sched_name); i++)
+		json_u64(j, sched_name[i], sched_counter(v, i));
+	json_u64(j, "fair_err_max_ns", v->sched.fair.err_max_ns);
 	for (u32 i = 0; i < ARRAY_SIZE(ipi_name); i++)
 		json_u64(j, ipi_name[i], ipi_counter(v, i));
 	json_close(j, '}');

@@ -182,7 +182,7 @@ static void set_device_timer(struct vm *vm, u64 now)
 		return;
 	}
 	/* One tick late rather than early: the model must find the event due. */
-	timer_set(&vm->vcpus[0]->pcpu->timers, &vm->dev_timer, vm->tsc_base + tsc_from_ns(at) + 2);
+	timer_set(&vcpu_pcpu(vm->vcpus[0])->timers, &vm->dev_timer, vm->tsc_base + tsc_from_ns(at) + 2);
 }
 
 static void update(struct vm *vm, u64 now)

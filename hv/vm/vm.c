@@ -183,7 +183,11 @@ static struct pcpu *place(const struct cfg_vm *cfg)
 
 static void make_vcpus(struct vm *vm)
 {
+	struct sched_group_rq *rqs;
+
 	vm->vcpus = page_alloc(vm->nr_vcpus * sizeof(*vm->vcpus), PAGE_SIZE, PAGES_VM);
+	rqs = page_alloc(nr_pcpus * sizeof(*rqs), PAGE_SIZE, PAGES_VM);
+	sched_group_init(&vm->group, vm->id, vm->cfg->weight, rqs, nr_pcpus);
 	apic_map_setup(&vm->apic_map, &track_knobs);
 	for (u32 i = 0; i < vm->nr_vcpus; i++) {
 		struct pcpu *p = place(vm->cfg);
@@ -196,7 +200,9 @@ static void make_vcpus(struct vm *vm)
 			return;
 		}
 		vm->vcpus[i] = vcpu_create(vm, i);
-		vm->vcpus[i]->pcpu = p;
+		sched_vcpu_init(&vm->vcpus[i]->sched, &vm->group, i, SCHED_WEIGHT_DEFAULT, 0, p->id,
+				vm->cfg->affinity);
+		vm->vcpus[i]->off = true;
 	}
 	vioapic_setup(&vm->ioapic, &vm->apic_map, 0 /* as in the MADT */);
 	vpic_setup(&vm->pic, &vm->vcpus[0]->lapic);

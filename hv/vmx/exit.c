@@ -101,7 +101,7 @@ static void check_lapic_timer(struct vcpu *v, u64 now, u64 advance)
 
 enum exit_action vcpu_time_passed(struct vcpu *v)
 {
-	struct pcpu *p = v->pcpu;
+	struct pcpu *p = this_pcpu();
 	u64 now = rdtsc();
 
 	check_lapic_timer(v, now, v->halted ? p->wake_advance : p->timer_advance);
@@ -111,7 +111,7 @@ enum exit_action vcpu_time_passed(struct vcpu *v)
 		boot_cpu_poll();
 		p->next_poll = now + host_poll_ticks;
 	}
-	if (READ_ONCE(p->runq.nr) && now >= v->slice_end)
+	if (now >= pcpu_slice_end(p, now))
 		return EXIT_LEAVE;
 	vcpu_arm(v, now);
 	return EXIT_RESUME;
@@ -142,7 +142,7 @@ enum exit_action exit_preemption_timer(struct vcpu *v)
 	if (READ_ONCE(v->requests) & REQ_EVENT)
 		action |= vcpu_deliver(v);
 	if (v->not_before)
-		timer_wait(v, &v->pcpu->timer_advance);
+		timer_wait(v, &this_pcpu()->timer_advance);
 	return action;
 }
 
