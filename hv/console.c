@@ -280,6 +280,11 @@ void console_attach(u32 vm)
 	spin_unlock(&lock);
 	input.head = input.tail = 0;
 	hv_info("console of vm %s (Ctrl-A m for the monitor, Ctrl-A h for help)", vms[vm]->name);
+	/* The line that it has begun, such as a prompt. */
+	spin_lock(&lock);
+	console_bytes(pending[vm].text, pending[vm].n);
+	pending[vm].n = 0;
+	spin_unlock(&lock);
 }
 
 static void key_to_vm(u8 key)

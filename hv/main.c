@@ -144,7 +144,7 @@ void boot_cpu_poll(void)
 		return;
 	said = true;
 	if (!info->config.poweroff) {
-		hv_info("all VMs ended; the monitor stays (when_done = monitor)");
+		hv_info("every VM has ended; the monitor stays (when_done = monitor)");
 		return;
 	}
 	hv_info("all VMs ended, powering off");

@@ -33,14 +33,23 @@ $(B)/BOOTX64.EFI: $(B)/efi/loader.so
 
 -include $(filter %.d,$(BOOT_OBJ:.o=.d))
 
-# docs/config.md is committed; tests/unit/config_test.c checks that it is current.
-CONFIG_DOC_C := tests/gen/config_doc.c $(wildcard hv/config/*.c) hv/lib/fmt.c hv/lib/string.c tests/unit/host.c
+# The generated pages are committed; tests/unit/config_test.c and docs_test.c check that they are current.
+HOST_LIB := hv/lib/fmt.c hv/lib/string.c tests/unit/host.c
+GEN_CONFIG_C := $(wildcard hv/config/*.c) $(HOST_LIB)
+GEN_KNOBS_C := hv/knobs.c hv/sched/knobs.c $(HOST_LIB)
+GEN_COUNTERS_C := tests/unit/host.c
+GEN_H := $(shell find hv -name '*.h')
 
-$(B)/gen/config-doc: $(CONFIG_DOC_C) tests/gen/config_doc.h $(wildcard hv/config/*.h)
+$(B)/gen/config-doc: tests/gen/config_doc.c $(GEN_CONFIG_C)
+$(B)/gen/knobs-doc: tests/gen/knobs_doc.c $(GEN_KNOBS_C)
+$(B)/gen/counters-doc: tests/gen/counters_doc.c $(GEN_COUNTERS_C)
+$(B)/gen/%-doc: tests/gen/%_doc.h $(GEN_H)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O1 -g -I. -DVLAG_HOST $(WARN) -o $@ $(CONFIG_DOC_C)
+	$(CC) -std=gnu11 -O1 -g -I. -DVLAG_HOST $(WARN) -o $@ $(filter %.c,$^)
 
-docs: $(B)/gen/config-doc ## write docs/config.md from the parser's table of keys
-	$< > docs/config.md
+docs: $(B)/gen/config-doc $(B)/gen/knobs-doc $(B)/gen/counters-doc ## write the generated pages of docs/
+	$(B)/gen/config-doc > docs/config.md
+	$(B)/gen/knobs-doc > docs/knobs.md
+	$(B)/gen/counters-doc > docs/counters.md
 
 .PHONY: docs

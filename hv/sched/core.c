@@ -45,8 +45,7 @@ void sched_update_curr(struct run_queue *rq)
 	if (unlikely(ran > CHARGE_MAX_NS))
 		ran = CHARGE_MAX_NS;
 	se = &v->se;
-	for_each_level(se)
-	{
+	for (; se; se = se->parent) {
 		se->vruntime += calc_delta_fair(ran, se);
 		if (vdiff(se->vruntime, se->deadline) >= 0)
 			entity_renew(se->timeline, se, rq->knobs);
@@ -265,8 +264,7 @@ static void leave_pcpu(struct run_queue *rq, struct sched_vcpu *v)
 	account_settle(rq, v);
 	hist_add(&v->slice, rq->clock - v->run_start);
 	v->last_ran = rq->clock;
-	for_each_level(se)
-	{
+	for (; se; se = se->parent) {
 		/* Before anything is taken out of a tree: V must be whole. */
 		if (unlikely(se->debt) && vdiff(rq->clock, se->debt_due) >= 0)
 			pay_debt(se->timeline, se, rq->knobs);
@@ -320,8 +318,7 @@ static void switch_to(struct run_queue *rq, struct sched_vcpu *prev, struct sche
 		preempted(rq, prev);
 	}
 	se = &next->se;
-	for_each_level(se)
-	{
+	for (; se; se = se->parent) {
 		struct sched_timeline *tl = se->timeline;
 
 		if (unlikely(tl->next == se))
@@ -351,8 +348,7 @@ static void keep_curr(struct run_queue *rq, struct sched_vcpu *v)
 	struct sched_entity *se = &v->se;
 
 	refresh_share(rq, v);
-	for_each_level(se)
-	{
+	for (; se; se = se->parent) {
 		if (se->timeline->next == se)
 			se->timeline->next = NULL;
 		if (!entity_protected(se))
@@ -424,8 +420,7 @@ void sched_arm_among(struct run_queue *rq)
 		return;
 	}
 	se = &rq->curr->se;
-	for_each_level(se)
-	{
+	for (; se; se = se->parent) {
 		u64 until;
 		s64 left;
 

@@ -20,8 +20,6 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#define for_each_level(se) for (; (se); (se) = (se)->parent)
-
 static inline struct sched_vcpu *vcpu_of(struct sched_entity *se)
 {
 	return container_of(se, struct sched_vcpu, se);

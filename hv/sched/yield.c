@@ -23,8 +23,7 @@ static const struct sched_entity *nominate(struct sched_vcpu *v)
 	const struct sched_entity *last = NULL;
 	struct sched_entity *se = &v->se;
 
-	for_each_level(se)
-	{
+	for (; se; se = se->parent) {
 		if (!se->on_rq || se->delayed)
 			break;
 		se->timeline->next = se;
@@ -134,8 +133,7 @@ static void yield_credit(struct yield *y)
 
 	if (knobs->YIELD_TO_LAG_CREDIT) {
 		/* Up every level that was nominated, and no further. */
-		for_each_level(se)
-		{
+		for (; se; se = se->parent) {
 			struct sched_timeline *tl = se->timeline;
 			u32 nr = tl->nr_queued;
 			u32 slices = nr <= 4 ? 4 : nr <= 8 ? 6 : nr <= 16 ? 8 : 12;
@@ -143,7 +141,9 @@ static void yield_credit(struct yield *y)
 			s64 lag = lag_of(tl, se);
 
 			margin = min(margin, entity_lag_limit(tl, se, knobs));
-			if (tl->nr_queued > 1 && lag < margin) {
+			/* The target up to the margin; the levels above it only if they would
+			   stop it. */
+			if (tl->nr_queued > 1 && lag < (se->child ? 0 : margin)) {
 				entity_set_lag(tl, se, margin, knobs);
 				note_received(y, margin - lag, se->weight);
 			}
@@ -156,59 +156,71 @@ static void yield_credit(struct yield *y)
 
 /* ---- transfer ---- */
 
-/* From @mine on its timeline to @theirs on its own. */
-static void transfer(struct yield *y, struct sched_entity *mine, struct sched_entity *theirs)
+/*
+ * Takes @mine's positive lag off it, as far as @theirs may receive it within its legal bound, and
+ * returns how far @theirs is to be shifted for it (virtual time of @theirs, not yet done).
+ */
+static s64 take(struct yield *y, struct sched_entity *mine, struct sched_entity *theirs, s64 lag)
 {
 	struct sched_timeline *from = mine->timeline, *to = theirs->timeline;
-	s64 give, room, paid, received;
+	s64 give, room, paid;
 
 	if (from->nr_queued < 2 || to->nr_queued < 2)
-		return;
-	room = entity_lag_limit(to, theirs, y->target_rq->knobs) - lag_of(to, theirs);
+		return 0;
+	room = entity_lag_limit(to, theirs, y->target_rq->knobs) - lag;
 	give = key_mul(max(lag_of(from, mine), (s64)0), mine->weight);
 	give = min(give, key_mul(max(room, (s64)0), theirs->weight));
 	paid = give / (s64)mine->weight;
-	received = key_mul(paid, mine->weight) / (s64)theirs->weight;
-	if (paid > 0) {
-		entity_shift(from, mine, paid);
-		note_given(y, paid, mine->weight);
-	}
-	if (received > 0) {
-		entity_shift(to, theirs, -received);
-		note_received(y, received, theirs->weight);
-	}
+	if (paid <= 0)
+		return 0;
+	entity_shift(from, mine, paid);
+	note_given(y, paid, mine->weight);
+	return key_mul(paid, mine->weight) / (s64)theirs->weight;
+}
+
+static void give(struct yield *y, struct sched_entity *theirs, s64 received)
+{
+	if (received <= 0)
+		return;
+	entity_shift(theirs->timeline, theirs, -received);
+	note_received(y, received, theirs->weight);
+}
+
+/* A new request where it stands; giving up more would not be zero-sum. */
+static void start_over(struct yield *y)
+{
+	struct sched_entity *mine = &y->me->se;
+
+	if (mine->timeline->nr_queued > 1)
+		entity_renew(mine->timeline, mine, y->rq->knobs);
 }
 
 /*
- * The yielder's positive lag goes to the target, as far as the target's legal bound allows. w (V -
- * v) is taken at one and given at the other, so on one run queue V does not move. The yielder
- * starts a new request where it stands; giving up more would not be zero-sum. With two levels and
- * two run queues the VM's entity here also gives to the VM's entity there.
+ * The yielder's positive lag goes to the target: w (V - v) is taken at one and given at the other,
+ * so on one run queue V does not move. With two levels and two run queues the VM's entity here also
+ * gives to the VM's entity there.
  */
 static void yield_transfer(struct yield *y)
 {
 	struct sched_entity *mine = &y->me->se, *theirs = &y->target->se;
 
 	for (; mine && theirs && mine != theirs; mine = mine->parent, theirs = theirs->parent)
-		transfer(y, mine, theirs);
-	if (y->me->se.timeline->nr_queued > 1)
-		entity_renew(y->me->se.timeline, &y->me->se, y->rq->knobs);
+		give(y, theirs, take(y, mine, theirs, lag_of(theirs->timeline, theirs)));
+	start_over(y);
 }
 
 /* ---- auto ---- */
 
-/* Lends @se what it needs to be eligible, and a quantum to run; false if it has borrowed enough. */
-static bool lend(struct yield *y, struct sched_entity *se)
+/* Lends @se, whose lag is @lag < 0, what it needs to be eligible, and a quantum to run; false if it
+ * has borrowed enough. */
+static bool lend(struct yield *y, struct sched_entity *se, s64 lag)
 {
 	const struct sched_knobs *knobs = y->target_rq->knobs;
 	struct sched_timeline *tl = se->timeline;
-	s64 lag = lag_of(tl, se), limit, goal, debt;
+	s64 limit = entity_lag_limit(tl, se, knobs);
+	s64 goal = min((s64)calc_delta_fair(knobs->min_quantum_ns, se), limit);
+	s64 debt = vtime_to_ns(goal - lag, se->weight) + 1;
 
-	if (lag >= 0 || tl->nr_queued < 2)
-		return true;
-	limit = entity_lag_limit(tl, se, knobs);
-	goal = min((s64)calc_delta_fair(knobs->min_quantum_ns, se), limit);
-	debt = vtime_to_ns(goal - lag, se->weight) + 1;
 	if (se->debt + debt > vtime_to_ns(2 * limit, se->weight))
 		return false;
 	if (!se->debt)
@@ -225,16 +237,27 @@ static bool lend(struct yield *y, struct sched_entity *se)
  */
 static void yield_auto(struct yield *y)
 {
-	struct sched_entity *se = &y->target->se;
+	struct sched_entity *mine = &y->me->se, *theirs = &y->target->se;
+	bool lending = !y->limited && y->target_rq->knobs->YIELD_TO_LAG_CREDIT;
 
-	yield_transfer(y);
-	if (y->limited || !y->target_rq->knobs->YIELD_TO_LAG_CREDIT)
-		return;
-	for_each_level(se)
-	{
-		if (!lend(y, se) || se == y->nominated)
+	for (; theirs; theirs = theirs->parent) {
+		struct sched_timeline *tl = theirs->timeline;
+		s64 lag = lag_of(tl, theirs), received = 0;
+
+		if (mine && mine != theirs)
+			received = take(y, mine, theirs, lag);
+		lag += received;
+		/* Nobody on that run queue has paid for it, so V there moves towards it. */
+		if (y->rq != y->target_rq)
+			lag -= key_mul(received, theirs->weight) / (s64)timeline_weight(tl);
+		/* One change of the tree, not two. */
+		if (lag >= 0 || !lending || tl->nr_queued < 2 || !lend(y, theirs, lag))
+			give(y, theirs, received);
+		if (theirs == y->nominated)
 			break;
+		mine = mine ? mine->parent : NULL;
 	}
+	start_over(y);
 }
 
 /* ---- the common part ---- */
@@ -285,8 +308,7 @@ static void unprotect(struct sched_vcpu *me, u32 policy)
 
 	if (policy == SCHED_YIELD_FORFEIT)
 		return;
-	for_each_level(se)
-	{
+	for (; se; se = se->parent) {
 		entity_unprotect(se);
 		if (policy != SCHED_YIELD_CREDIT)
 			break;

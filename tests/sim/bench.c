@@ -28,10 +28,10 @@ static u64 rnd(u64 below)
 	return (seed >> 16) % below;
 }
 
-#define OP __attribute__((noinline, noclone))
+#define OP __attribute__((noinline, noclone, no_icf))
 
 /* The end of a slice, another vCPU is due: put, pick, set. */
-OP void op_switch(void)
+static OP void op_switch(void)
 {
 	sched_begin(&rq, now);
 	sched_pick_next(&rq);
@@ -39,14 +39,14 @@ OP void op_switch(void)
 }
 
 /* The end of a slice, the same vCPU goes on (only one is queued). */
-OP void op_pick_same(void)
+static OP void op_pick_same(void)
 {
 	sched_begin(&rq, now);
 	sched_pick_next(&rq);
 	sched_end(&rq);
 }
 
-OP void op_block_pick(void)
+static OP void op_block_pick(void)
 {
 	sched_begin(&rq, now);
 	sched_block(&rq);
@@ -54,7 +54,7 @@ OP void op_block_pick(void)
 	sched_end(&rq);
 }
 
-OP bool op_wake(struct sched_vcpu *v)
+static OP bool op_wake(struct sched_vcpu *v)
 {
 	bool resched;
 
@@ -66,7 +66,7 @@ OP bool op_wake(struct sched_vcpu *v)
 }
 
 /* From a wake-up on an idle pCPU to the vCPU that it runs: the path of wake IPI -> guest. */
-OP void op_wake_idle_pick(struct sched_vcpu *v)
+static OP void op_wake_idle_pick(struct sched_vcpu *v)
 {
 	sched_begin(&rq, now);
 	sched_wake_claim(&rq, v, 0);
@@ -75,14 +75,14 @@ OP void op_wake_idle_pick(struct sched_vcpu *v)
 	sched_end(&rq);
 }
 
-OP void op_yield_to(struct sched_vcpu *target)
+static OP void op_yield_to(struct sched_vcpu *target)
 {
 	sched_begin(&rq, now);
 	sched_yield_to(&rq, &rq, rq.curr, target);
 	sched_end(&rq);
 }
 
-OP void op_migrate(struct sched_vcpu *v)
+static OP void op_migrate(struct sched_vcpu *v)
 {
 	sched_begin(&rq, now);
 	sched_begin(&other, now);

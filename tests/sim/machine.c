@@ -515,7 +515,7 @@ static void pcpu_event(struct machine *m, u32 cpu)
 			reschedule(m, cpu);
 			return;
 		}
-		if (v->phase == SPIN && !v->spin_left) {
+		if (v->phase == SPIN && !v->spin_left && m->opt.candidate != CANDIDATE_NONE) {
 			if (m->now >= sched_slice_end(&p->rq))
 				v->spin_left = m->opt.ple_ns;
 			else {

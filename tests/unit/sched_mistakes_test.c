@@ -87,6 +87,7 @@ static void current_moves_v_d_and_vprot_together(void **state)
 	w->now += 300 * USEC;
 	begin(w, 0);
 	sched_update_curr(&w->rqs[0]);
+	entity_set_lag(&w->rqs[0].root, group_se, -(s64)(500 * USEC), &w->knobs);
 	end(&w->rqs[0]);
 	/* An expired protection, as after most of the slice. */
 	group_se->vprot = group_se->vruntime - 1000;

@@ -213,7 +213,8 @@ static void the_credit_walk_stops_where_the_nomination_stopped(void **state)
 	w->now += 200 * USEC;
 	begin(w, 0);
 	sched_update_curr(&w->rqs[0]);
-	/* As if the VM's own entity could not be nominated. */
+	/* The VM as a whole is behind; and as if its own entity could not be nominated. */
+	entity_set_lag(&w->rqs[0].root, &grq->se, -(s64)(500 * USEC), &w->knobs);
 	grq->se.delayed = true;
 	v = grq->se.vruntime;
 	sched_yield_to(&w->rqs[0], &w->rqs[0], a, b);
@@ -225,6 +226,11 @@ static void the_credit_walk_stops_where_the_nomination_stopped(void **state)
 	sched_yield_to(&w->rqs[0], &w->rqs[0], a, b);
 	assert_ptr_equal(w->rqs[0].root.next, &grq->se);
 	assert_true((s64)(grq->se.vruntime - v) < 0);
+	assert_true(entity_eligible(&w->rqs[0].root, &grq->se));
+	/* Once more, and it is eligible already: no further credit. */
+	v = grq->se.vruntime;
+	sched_yield_to(&w->rqs[0], &w->rqs[0], a, b);
+	assert_int_equal(grq->se.vruntime, v);
 	end(&w->rqs[0]);
 	free(w);
 }
