@@ -31,7 +31,7 @@
 static struct spinlock lock; /* a leaf; guards all below unless a note says "boot CPU" */
 static struct serial line;   /* COM1 or COM2: the console */
 static u8 early_ring[EARLY_RING];
-static u32 column; /* of the console's cursor, as far as what passed through here tells */
+static bool column; /* the console's cursor is not at the start of a line */
 
 static struct serial control;
 static bool control_at_start = true; /* of a line: a '.' there is doubled */
@@ -59,8 +59,8 @@ static struct {
 static void console_bytes(const char *text, size_t n)
 {
 	serial_write(&line, text, n);
-	for (size_t i = 0; i < n; i++)
-		column = text[i] == '\n' || text[i] == '\r' ? 0 : column + 1;
+	if (n) /* only whether it is 0 matters */
+		column = text[n - 1] != '\n' && text[n - 1] != '\r';
 }
 
 /* Our own text: \n becomes \r\n. */
@@ -219,16 +219,28 @@ static void collect(u32 vm, u8 byte)
 		pending[vm].text[pending[vm].n++] = byte;
 }
 
-/* Takes what @vm has sent, as long as there is room for it. */
+/* Takes what @vm has sent, as long as there is room for it: in pieces, as guests on this pCPU wait
+ * meanwhile. */
 static void take_output(u32 vm, u32 reserve)
 {
-	u8 byte;
+	struct byte_ring *ring = &vms[vm]->uart_ring;
+	u32 used;
 
-	while (serial_room(&line) > reserve && ring_take(&vms[vm]->uart_ring, &byte)) {
-		if ((int)vm == attached)
-			console_bytes((const char *)&byte, 1);
-		else
-			collect(vm, byte);
+	while ((used = ring_used(ring))) {
+		u32 room = serial_room(&line), at = ring->tail & (ring->size - 1);
+		u32 n = min(used, ring->size - at);
+
+		if (room <= reserve)
+			return;
+		n = min(n, room - reserve);
+		if ((int)vm == attached) {
+			console_bytes((const char *)ring->buf + at, n);
+		} else {
+			n = min(n, (u32)LINE_MAX); /* a line may grow by its VM's name */
+			for (u32 i = 0; i < n; i++)
+				collect(vm, ring->buf[at + i]);
+		}
+		__atomic_store_n(&ring->tail, ring->tail + n, __ATOMIC_RELEASE);
 	}
 }
 
@@ -246,7 +258,7 @@ static void wake_senders(void)
 	for (u32 i = 0; i < nr_vms; i++) {
 		struct vm *vm = vms[i];
 
-		if (!uart_tx_waits(&vm->uart))
+		if (READ_ONCE(vm->state) != VM_RUNNING || !uart_tx_waits(&vm->uart))
 			continue;
 		spin_lock(&vm->lock);
 		uart_tx_drained(&vm->uart, vm_now_ns(vm));

@@ -2,6 +2,7 @@
 /* Driver of the host's 16550; see serial.h. */
 #include "hv/serial.h"
 
+#include "hv/lib/string.h"
 #include "hv/x86/cpu.h"
 
 #define REG_DATA 0
@@ -42,12 +43,16 @@ u32 serial_room(const struct serial *s)
 
 void serial_write(struct serial *s, const char *text, size_t n)
 {
-	for (; n; n--, text++) {
-		if (!s->base || s->head - s->tail >= s->size) {
-			s->lost += n;
-			return;
-		}
-		s->buf[s->head++ & (s->size - 1)] = *text;
+	u32 fits = s->base ? min(n, (size_t)serial_room(s)) : 0;
+
+	s->lost += n - fits;
+	while (fits) {
+		u32 at = s->head & (s->size - 1), piece = min(fits, s->size - at);
+
+		memcpy(s->buf + at, text, piece);
+		s->head += piece;
+		text += piece;
+		fits -= piece;
 	}
 }
 

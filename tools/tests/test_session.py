@@ -191,6 +191,20 @@ class SessionTest(unittest.TestCase):
         for n in range(200):
             self.assertIn(f"\n{n}:" + "y" * 1000 + "\n", self.out)
 
+    def test_a_closed_terminal_ends_the_machine(self):
+        keyboard, theirs = os.pipe()
+        self.addCleanup(os.close, keyboard)
+        os.close(theirs)
+        self.assertEqual(self.run_steps(keyboard=keyboard, to_the_end=True), errors.INTERRUPTED)
+
+    def test_keys_go_to_the_console(self):
+        keyboard, theirs = os.pipe()
+        self.addCleanup(os.close, keyboard)
+        self.addCleanup(os.close, theirs)
+        os.write(theirs, b"say typed\nend poweroff\n")
+        self.assertEqual(self.run_steps(keyboard=keyboard, to_the_end=True), errors.OK)
+        self.assertIn("\ntyped\n", self.out)
+
     def test_an_emulator_that_fails_says_why(self):
         with self.assertRaisesRegex(ToolError, "no such CPU model"):
             self.run_steps(until("x"), words=("dies",))

@@ -43,6 +43,7 @@ class Session:
         self._line_open = False
         self._is_tty = sys.stdout.isatty()
         self._ended_at = None
+        self._gone = False
 
     def run(self):
         """Runs until the steps are done, the machine has ended or the time is up: exit status."""
@@ -79,11 +80,17 @@ class Session:
             self._transcript.write(data)
             self.control.feed(data)
         if self._keyboard in readable:
+            self._from_keyboard()
+
+    def _from_keyboard(self):
+        try:
             keys = os.read(self._keyboard, 4096)
-            if keys:
-                com1.write(self._keys.feed(keys))
-            else:
-                self._keyboard = None
+        except OSError:
+            keys = b""
+        if keys:
+            self.machine.com1.write(self._keys.feed(keys))
+        else:
+            self._gone = True  # the terminal was closed: nobody is left to end the machine
 
     def _from_console(self, data):
         if self._log is not None:
@@ -123,6 +130,8 @@ class Session:
         if console.fatal is not None:
             self._say(f"the hypervisor stopped: {console.fatal}")
             return errors.FATAL
+        if self._gone:
+            return errors.INTERRUPTED
         if self._keys.quit:
             self._say("ended by Ctrl-A x")
             return errors.INTERRUPTED if self._steps else errors.OK

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The user's terminal: keys go to the machine as they are, a status line while nothing happens."""
 
+import contextlib
 import os
 import sys
 import termios
@@ -52,7 +53,8 @@ class Raw:
 
     def __exit__(self, *_):
         if self._saved is not None:
-            termios.tcsetattr(self._fd, termios.TCSADRAIN, self._saved)
+            with contextlib.suppress(termios.error):  # the terminal may be gone
+                termios.tcsetattr(self._fd, termios.TCSADRAIN, self._saved)
 
 
 class StatusLine:
