@@ -12,6 +12,7 @@ include mk/boot.mk
 include mk/tests.mk
 include mk/guests.mk
 include mk/guests-tiny.mk
+include mk/sim.mk
 include mk/image.mk
 include mk/bench.mk
 

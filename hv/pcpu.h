@@ -45,7 +45,7 @@ struct pcpu {
 	/*
 	 * How much earlier than a guest's deadline its timer is handled here, so that the interrupt
 	 * arrives when it is due: with the guest running, and with the pCPU asleep. Host TSC ticks,
-	 * learned (timer_adapt()).
+	 * learned (timer_wait()).
 	 */
 	u64 timer_advance, wake_advance;
 	u64 vmxon_pa;

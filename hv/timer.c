@@ -45,16 +45,20 @@ void timer_cancel(struct timer *t)
 	}
 }
 
-void timer_set(struct timer_queue *q, struct timer *t, u64 expires)
+bool timer_set(struct timer_queue *q, struct timer *t, u64 expires)
 {
+	bool first;
+
 	timer_cancel(t);
 	spin_lock(&q->lock);
 	t->expires = expires;
 	WRITE_ONCE(t->queue, q);
 	RB_INSERT(timer_tree, &q->tree, t);
-	if (expires < q->next)
+	first = expires < q->next;
+	if (first)
 		WRITE_ONCE(q->next, expires);
 	spin_unlock(&q->lock);
+	return first;
 }
 
 void timers_run(struct timer_queue *q, u64 now)

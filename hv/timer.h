@@ -33,8 +33,11 @@ struct timer_queue {
 
 void timer_queue_init(struct timer_queue *q);
 
-/* Queues @t on @q for @expires, taking it from wherever it was. */
-void timer_set(struct timer_queue *q, struct timer *t, u64 expires);
+/*
+ * Queues @t on @q for @expires, taking it from wherever it was. Returns whether it is now the
+ * first: if @q is another pCPU's, that one must be kicked, as what it has armed may come too late.
+ */
+bool timer_set(struct timer_queue *q, struct timer *t, u64 expires);
 void timer_cancel(struct timer *t);
 
 /* Calls all that is due at @now. Own pCPU only. */

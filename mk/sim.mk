@@ -25,4 +25,9 @@ bench-yield: $(B)/sim ## shares, latency and fair_err_max_ns of each yield polic
 model: ## check the halt/wake/IPI protocol with Spin, and that the broken variants are found
 	tests/model/check $(B)/model
 
-.PHONY: sim bench-sched bench-yield model
+sched-long: $(B)/unit/sched_prop_test $(B)/unit/sched_balance_test model ## the scheduler's properties for millions of steps, and the model
+	SCHED_TEST_STEPS=$(SCHED_TEST_STEPS) $(B)/unit/sched_prop_test
+	SCHED_TEST_STEPS=$(SCHED_TEST_STEPS) $(B)/unit/sched_balance_test
+SCHED_TEST_STEPS ?= 1000000
+
+.PHONY: sched-long sim bench-sched bench-yield model

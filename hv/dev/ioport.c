@@ -10,6 +10,7 @@
 #include "hv/lib/bits.h"
 #include "hv/pcpu.h"
 #include "hv/tsc.h"
+#include "hv/vm/run.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
 
@@ -172,6 +173,7 @@ static u64 next_event_ns(struct vm *vm, u64 now)
 
 static void set_device_timer(struct vm *vm, u64 now)
 {
+	struct pcpu *p = vcpu_pcpu(vm->vcpus[0]);
 	u64 at = next_event_ns(vm, now);
 
 	if (at == vm->dev_timer_ns)
@@ -182,7 +184,8 @@ static void set_device_timer(struct vm *vm, u64 now)
 		return;
 	}
 	/* One tick late rather than early: the model must find the event due. */
-	timer_set(&vcpu_pcpu(vm->vcpus[0])->timers, &vm->dev_timer, vm->tsc_base + tsc_from_ns(at) + 2);
+	if (timer_set(&p->timers, &vm->dev_timer, vm->tsc_base + tsc_from_ns(at) + 2))
+		pcpu_kick(p);
 }
 
 static void update(struct vm *vm, u64 now)
@@ -246,11 +249,23 @@ void devices_reset(struct vm *vm)
 
 /* --- accesses --- */
 
+/* Of each VM: one that tries all ports must not fill the console. */
+#define PORTS_SHOWN 32
+
 static void unknown_port(struct vcpu *v, const char *what, u16 port, u32 size)
 {
+	u32 nr;
+
 	COUNT(v, cnt_unknown_port);
 	if (bit_test_and_set(v->vm->seen_ports, port))
 		return;
+	nr = __atomic_fetch_add(&v->vm->nr_seen_ports, 1, __ATOMIC_RELAXED);
+	if (nr >= PORTS_SHOWN) {
+		if (nr == PORTS_SHOWN)
+			hv_info("vm %s: more such ports: from here on they are only counted",
+				v->vm->name);
+		return;
+	}
 	hv_info("vm %s: %u-byte %s port 0x%x, where no device is: reads ones, writes are dropped "
 		"(shown once)",
 		v->vm->name, size, what, port);

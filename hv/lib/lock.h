@@ -2,8 +2,8 @@
 /*
  * A spin lock: one word, no fairness, interrupts are off in the hypervisor anyway.
  *
- * Lock order (outer first): vm->lock (devices, APIC map) -> run-queue locks by pCPU number -> nothing.
- * The console lock is a leaf: nothing is taken inside it. Debug builds count what a pCPU holds and assert the order.
+ * Lock order (outer first): vm->lock (devices, APIC map) -> run-queue locks by pCPU number ->
+ * nothing. The console lock is a leaf: nothing is taken inside it.
  */
 #ifndef VLAG_LIB_LOCK_H
 #define VLAG_LIB_LOCK_H

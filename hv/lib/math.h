@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arithmetic that the compiler would take from a library that is not there. For set-up code, not for hot paths. */
+/* Arithmetic that the compiler would take from a library that is not there. For set-up code, not
+ * for hot paths. */
 #ifndef VLAG_LIB_MATH_H
 #define VLAG_LIB_MATH_H
 

@@ -82,6 +82,12 @@ static bool write_system_time(struct vcpu *v, u64 value)
 	return true;
 }
 
+void pv_tsc_changed(struct vcpu *v)
+{
+	if (v->system_time_msr & SYSTEM_TIME_ENABLE)
+		write_system_time(v, v->system_time_msr);
+}
+
 /* Time of day at VM time 0; the guest adds the system time. Filled once, on the write. */
 static bool write_wall_clock(struct vcpu *v, u64 value)
 {

@@ -36,6 +36,9 @@ struct pvclock_scale {
 /* ns = ((ticks << shift) * mul) >> 32 for a TSC of @hz (a negative shift shifts right). Pure. */
 struct pvclock_scale pvclock_scale(u64 hz);
 
+/* The guest TSC of @v jumped: its clock must not. */
+void pv_tsc_changed(struct vcpu *v);
+
 /* MSR handlers; false: #GP. */
 bool pv_msr_read(struct vcpu *v, u32 msr, u64 *value);
 bool pv_msr_write(struct vcpu *v, u32 msr, u64 value);

@@ -69,21 +69,13 @@ u64 sched_share(struct sched_vcpu *v)
 	return share < 2 ? 2 : share;
 }
 
-static void note_max(struct sched_fair *fair, s64 err)
+static inline void note_max(struct sched_fair *fair, s64 err)
 {
-	u64 size = (u64)(err < 0 ? -err : err);
+	u64 max_ns = fair->err_max_ns;
 
-	if (unlikely(size > fair->err_max_ns))
-		fair->err_max_ns = size;
-}
-
-static s64 ideal_service(struct sched_vcpu *v, u64 fluid)
-{
-	u128 ideal = (u128)v->contrib * (fluid - v->fluid_start) + v->ideal_rest;
-
-	v->fluid_start = fluid;
-	v->ideal_rest = (u32)ideal;
-	return (s64)(ideal >> 32);
+	/* |err| > max, in one comparison */
+	if (unlikely((u64)err + max_ns > 2 * max_ns))
+		fair->err_max_ns = (u64)(err < 0 ? -err : err);
 }
 
 /*
@@ -93,20 +85,25 @@ static s64 ideal_service(struct sched_vcpu *v, u64 fluid)
  */
 void account_settle(struct run_queue *rq, struct sched_vcpu *v)
 {
-	s64 before = v->fair.err_ns, err = before, sum;
+	s64 err = v->fair.err_ns, change;
+	u64 start = v->fluid_start;
+	u128 ideal;
 
 	account_advance(rq);
-	if (v->state == SCHED_RUNNING) {
-		err -= ideal_service(v, v->fluid_run);
-		note_max(&v->fair, err);
+	if (rq->curr == v) {
+		ideal = (u128)v->contrib * (v->fluid_run - start);
+		note_max(&v->fair, err - (s64)(ideal >> 32));
 		v->fluid_run = rq->fluid;
 	}
-	err += (s64)v->unsettled_ns - ideal_service(v, rq->fluid);
+	v->fluid_start = rq->fluid;
+	ideal = (u128)v->contrib * (rq->fluid - start) + v->ideal_rest;
+	v->ideal_rest = (u32)ideal;
+	change = (s64)v->unsettled_ns - (s64)(ideal >> 32);
 	v->unsettled_ns = 0;
-	v->fair.err_ns = err;
-	note_max(&v->fair, err);
-	sum = __atomic_add_fetch(&v->group->fair.err_ns, err - before, __ATOMIC_RELAXED);
-	note_max(&v->group->fair, sum);
+	v->fair.err_ns = err + change;
+	note_max(&v->fair, err + change);
+	err = __atomic_add_fetch(&v->group->fair.err_ns, change, __ATOMIC_RELAXED);
+	note_max(&v->group->fair, err);
 }
 
 u64 sched_run_delay_ns(const struct run_queue *rq, const struct sched_vcpu *v)

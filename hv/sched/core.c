@@ -460,7 +460,8 @@ void sched_block(struct run_queue *rq)
 	} else {
 		levels_remove(rq, v, DEQUEUE_SLEEP);
 	}
-	put_levels(&v->se, NULL);
+	if (v->se.on_rq || v->se.parent)
+		put_levels(&v->se, NULL);
 	rq->slice_end = 0;
 }
 

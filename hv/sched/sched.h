@@ -279,6 +279,23 @@ void sched_update_curr(struct run_queue *rq);
  * last moment at which a waker could have missed it). Follow with sched_pick_next(). */
 void sched_block(struct run_queue *rq);
 
+/*
+ * For an edge whose wakers read v->state without the lock and, if it is RUNNING, only kick: the
+ * vCPU shows BLOCKED first, then the edge looks for pending interrupts, then sched_block() if there
+ * are none, else sched_block_cancel() and on it goes. prepare is a full barrier between the two, as
+ * setting an interrupt pending must be in the waker (tests/model/halt.pml, LOCKLESS).
+ */
+static inline void sched_block_prepare(struct run_queue *rq)
+{
+	__atomic_store_n(&rq->curr->state, SCHED_BLOCKED, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void sched_block_cancel(struct run_queue *rq)
+{
+	WRITE_ONCE(rq->curr->state, SCHED_RUNNING);
+}
+
 /* Takes @v off @rq whatever its state there (pause, reset, death): BLOCKED afterwards, its lag
  * kept. Returns true if it was running: then the caller owes a sched_pick_next(). */
 bool sched_remove(struct run_queue *rq, struct sched_vcpu *v);

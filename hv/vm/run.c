@@ -151,33 +151,37 @@ void vcpu_start(struct vcpu *v, bool halted)
 /* --- leaving a pCPU --- */
 
 /* The vCPU that ran leaves the CPU: blocked if it waits and nothing came meanwhile, out of the
- * queues if its VM ends; otherwise the pick decides whether it goes on. Returns true if it must be
- * woken at once. */
-static bool put_current(struct pcpu *p, struct vcpu *v, u64 now)
+ * queues if its VM ends; otherwise the pick decides whether it goes on. */
+static void put_current(struct pcpu *p, struct vcpu *v, u64 now)
 {
 	if (READ_ONCE(v->requests) & REQ_STOP) {
 		sched_remove(&p->rq, &v->sched);
 		v->off = true;
-		return false;
+		return;
 	}
 	if (!v->halted)
-		return false;
-	sched_block(&p->rq);
-	/* A waker either sees BLOCKED and takes the lock, or set its bit before this look. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (!vcpu_wakeable(v, now)) {
-		COUNT(v, cnt_halts);
-		return false;
+		return;
+	/*
+	 * A waker either sees BLOCKED and takes the lock, or set its bit before this look. The
+	 * request goes, or vapic_kick() would take it for a sign that somebody else has kicked.
+	 */
+	sched_block_prepare(&p->rq);
+	__atomic_and_fetch(&v->requests, ~(u64)REQ_EVENT, __ATOMIC_SEQ_CST);
+	if (vcpu_wakeable(v, now)) {
+		sched_block_cancel(&p->rq);
+		return;
 	}
-	return sched_wake_claim(&p->rq, &v->sched, p->id);
+	COUNT(v, cnt_halts);
+	sched_block(&p->rq);
 }
 
-/* The deadline of a vCPU that waits is one of its pCPU's timers. */
+/* The deadline of a vCPU that sleeps is one of its pCPU's timers. (Its registers are still loaded
+ * here: it cannot have been entered elsewhere.) */
 static void hand_timer_to_pcpu(struct pcpu *p, struct vcpu *v)
 {
 	u64 deadline = vlapic_timer_deadline(&v->lapic);
 
-	if (deadline != VLAPIC_TIMER_NONE)
+	if (v->halted && deadline != VLAPIC_TIMER_NONE)
 		timer_set(&p->timers, &v->timer, deadline - v->tsc_offset - p->wake_advance);
 }
 
@@ -235,8 +239,8 @@ static struct vcpu *pick(struct pcpu *p, struct vcpu *prev, u64 now, bool *off)
 	struct vcpu *next;
 
 	rq_lock(p, now);
-	if (prev && put_current(p, prev, now))
-		sched_wake(&p->rq, &prev->sched);
+	if (prev)
+		put_current(p, prev, now);
 	*off = prev && prev->off;
 	next = vcpu_of_sched(sched_pick_next(&p->rq));
 	if (!next)

@@ -447,8 +447,8 @@ void vcpu_dump(struct vcpu *v, struct out *out)
 	for (u32 i = 0; i < ARRAY_SIZE(names); i++)
 		out_print(out, "%s %016lx%s", names[i], v->regs[i], i % 4 == 3 ? "\n" : " ");
 	out_print(out, "CR0 %lx CR2 %lx CR3 %lx CR4 %lx EFER %lx\n", vmreadn(VMCS_GUEST_CR0),
-		  read_cr2(), vmreadn(VMCS_GUEST_CR3), vmreadn(VMCS_GUEST_CR4),
-		  vmread64(VMCS_GUEST_EFER));
+		  this_pcpu()->loaded == v ? read_cr2() : v->cr2, vmreadn(VMCS_GUEST_CR3),
+		  vmreadn(VMCS_GUEST_CR4), vmread64(VMCS_GUEST_EFER));
 	for (u32 i = 0; i < ARRAY_SIZE(segments); i++)
 		out_print(out, "%-4s %04x base %016lx limit %08x access %05x\n", segments[i],
 			  vmread16(VMCS_GUEST_ES_SEL + 2 * i), vmreadn(VMCS_GUEST_ES_BASE + 2 * i),

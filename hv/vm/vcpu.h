@@ -84,7 +84,7 @@ struct vcpu {
 	struct pcpu *loaded_on;	 /* whose registers hold it, NULL: it is in memory. Set and cleared
 				    by that pCPU */
 	struct pcpu *host_state; /* whose host state its VMCS holds, NULL at first */
-	struct timer timer;	 /* fires at the LAPIC deadline while HALTED or QUEUED */
+	struct timer timer;	 /* fires at the LAPIC deadline while it sleeps */
 
 	struct vlapic lapic;
 	u8 *vapic_page; /* TPR lives here */

@@ -29,6 +29,7 @@ struct vm *vms[CFG_MAX_VMS];
 u32 nr_vms;
 static u32 next_pcpu; /* round robin over the pCPUs; boot CPU only */
 static bool any_started;
+static u64 boot_epoch_ns; /* wall clock at tsc_boot(), ns since 1970 */
 
 static struct ipi_track_knobs track_knobs; /* shared by all VMs */
 
@@ -168,17 +169,25 @@ static void make_cpuid(struct vm *vm)
 	cpuid_build(vm->cpuid, &f, host_cpuid);
 }
 
-static struct pcpu *place(const struct cfg_vm *cfg)
+/* check_affinity() has found one. */
+static u32 place(const struct cfg_vm *cfg)
+{
+	u32 id = next_pcpu % nr_pcpus;
+
+	while (!bit_test(cfg->affinity, id))
+		id = (id + 1) % nr_pcpus;
+	next_pcpu = id + 1;
+	return id;
+}
+
+static void check_affinity(struct vm *vm)
 {
 	for (u32 i = 0; i < nr_pcpus; i++) {
-		u32 id = (next_pcpu + i) % nr_pcpus;
-
-		if (bit_test(cfg->affinity, id)) {
-			next_pcpu = id + 1;
-			return pcpus[id];
-		}
+		if (bit_test(vm->cfg->affinity, i))
+			return;
 	}
-	return NULL;
+	reject(vm, vm->cfg->affinity_line, "affinity",
+	       "names none of the pCPUs that there are; 0 to %u are possible", nr_pcpus - 1);
 }
 
 static void make_vcpus(struct vm *vm)
@@ -190,18 +199,9 @@ static void make_vcpus(struct vm *vm)
 	sched_group_init(&vm->group, vm->id, vm->cfg->weight, rqs, nr_pcpus);
 	apic_map_setup(&vm->apic_map, &track_knobs);
 	for (u32 i = 0; i < vm->nr_vcpus; i++) {
-		struct pcpu *p = place(vm->cfg);
-
-		if (!p) {
-			reject(vm, vm->cfg->affinity_line, "affinity",
-			       "names none of the pCPUs that there are; 0 to %u are possible",
-			       nr_pcpus - 1);
-			vm->nr_vcpus = i;
-			return;
-		}
 		vm->vcpus[i] = vcpu_create(vm, i);
-		sched_vcpu_init(&vm->vcpus[i]->sched, &vm->group, i, SCHED_WEIGHT_DEFAULT, 0, p->id,
-				vm->cfg->affinity);
+		sched_vcpu_init(&vm->vcpus[i]->sched, &vm->group, i, SCHED_WEIGHT_DEFAULT, 0,
+				place(vm->cfg), vm->cfg->affinity);
 		vm->vcpus[i]->off = true;
 	}
 	vioapic_setup(&vm->ioapic, &vm->apic_map, 0 /* as in the MADT */);
@@ -219,14 +219,16 @@ void vm_create(const struct boot_info *info, const struct cfg_vm *cfg)
 	vm->cfg = cfg;
 	vm->nr_vcpus = cfg->vcpus;
 	vm->state = cfg->bad ? VM_BAD : VM_STOPPED;
-	vm->epoch_ns = info->epoch_s * 1000000000ull;
+	boot_epoch_ns = info->epoch_s * 1000000000ull;
 	ring_init(&vm->uart_ring, ring, VM_CONSOLE_RING);
 	vms[nr_vms++] = vm;
 	if (vm->state == VM_BAD) {
 		vm->nr_vcpus = 0;
 		return;
 	}
+	/* All that needs no memory first: who cannot start takes none from the others. */
 	find_files(vm, info);
+	check_affinity(vm);
 	if (vm->state == VM_STOPPED) {
 		vm->eptp = ept_create();
 		make_memory(vm);
@@ -307,6 +309,7 @@ int vm_start(struct vm *vm)
 	/* A reset is not a power cycle: time goes on, CMOS memory stays. */
 	if (vm->end != VM_END_RESET) {
 		vm->tsc_base = rdtsc();
+		vm->epoch_ns = boot_epoch_ns + tsc_to_ns(vm->tsc_base - tsc_boot());
 		rtc_init(&vm->rtc, vm->epoch_ns / 1000000000, vm->mem.slots[0].size,
 			 vm->mem.nr_slots > 1 ? vm->mem.slots[1].size : 0);
 	}

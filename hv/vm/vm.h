@@ -55,7 +55,7 @@ struct vm {
 	u32 nr_active;	/* vCPUs that are not OFF; atomic */
 	u32 end;	/* enum vm_end; lock */
 	u32 end_status; /* of debug-exit */
-	char end_text[96];
+	char end_text[160];
 
 	struct guest_mem mem;
 	u64 eptp;
@@ -87,6 +87,7 @@ struct vm {
 
 	/* What was already shown once. */
 	u64 seen_ports[1024]; /* bit per port */
+	u32 nr_seen_ports;    /* atomic */
 	u32 seen_msrs[32], nr_seen_msrs;
 	bool seen_mmio;
 };

@@ -16,8 +16,9 @@ struct cpuid_entry {
 
 #define CPUID_MAX_ENTRIES 64
 #define CPUID_HIGHEST_BASIC 0xdu
-#define CPUID_HAS_SUBLEAVES (1u << 4 | 1u << 0xb | 1u << 0xd) /* of the basic leaves that we show  \
-							       */
+#define CPUID_HAS_SUBLEAVES                                                                        \
+	(1u << 4 | 1u << 0xb | 1u << 0xd) /* of the basic leaves that we show                      \
+					   */
 
 struct cpuid_table {
 	struct cpuid_entry entry[CPUID_MAX_ENTRIES]; /* rising order of (leaf, subleaf) */

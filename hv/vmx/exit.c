@@ -79,7 +79,7 @@ enum exit_action vcpu_requests(struct vcpu *v)
 	}
 	if (requests & REQ_TIMER) {
 		__atomic_and_fetch(&v->requests, ~(u64)REQ_TIMER, __ATOMIC_SEQ_CST);
-		action = vcpu_time_passed(v);
+		action = vcpu_time_passed(v, v->halted ? this_pcpu()->wake_advance : 0);
 	}
 	if (READ_ONCE(v->requests) & REQ_EVENT)
 		action |= vcpu_deliver(v);
@@ -99,12 +99,12 @@ static void check_lapic_timer(struct vcpu *v, u64 now, u64 advance)
 	vcpu_request(v, REQ_EVENT);
 }
 
-enum exit_action vcpu_time_passed(struct vcpu *v)
+enum exit_action vcpu_time_passed(struct vcpu *v, u64 advance)
 {
 	struct pcpu *p = this_pcpu();
 	u64 now = rdtsc();
 
-	check_lapic_timer(v, now, v->halted ? p->wake_advance : p->timer_advance);
+	check_lapic_timer(v, now, advance);
 	if (unlikely(READ_ONCE(p->timers.next) <= now))
 		timers_run(&p->timers, now);
 	if (p->id == 0 && now >= p->next_poll) {
@@ -137,7 +137,7 @@ void timer_wait(struct vcpu *v, u64 *advance)
 
 enum exit_action exit_preemption_timer(struct vcpu *v)
 {
-	enum exit_action action = vcpu_time_passed(v);
+	enum exit_action action = vcpu_time_passed(v, this_pcpu()->timer_advance);
 
 	if (READ_ONCE(v->requests) & REQ_EVENT)
 		action |= vcpu_deliver(v);
@@ -150,9 +150,13 @@ enum exit_action exit_external_interrupt(struct vcpu *v)
 {
 	u32 vector = vmread32(VMCS_EXIT_INTR_INFO) & INTR_VECTOR;
 
-	/* Who kicks has set a request before. */
 	host_interrupt(vector);
-	return vector == VEC_KICK ? EXIT_RESUME : vcpu_time_passed(v);
+	if (vector != VEC_KICK)
+		return vcpu_time_passed(v, 0);
+	/* Who kicks has set a request before, or a timer that is now the first. */
+	if (READ_ONCE(this_pcpu()->timers.next) < v->armed_tsc)
+		vcpu_arm(v, rdtsc());
+	return EXIT_RESUME;
 }
 
 enum exit_action exit_hlt(struct vcpu *v)
@@ -215,7 +219,7 @@ enum exit_action exit_entry_failed(struct vcpu *v)
 
 enum exit_action vcpu_kill(struct vcpu *v, const char *fmt, ...)
 {
-	char text[96];
+	char text[sizeof(v->vm->end_text)];
 	va_list args;
 
 	va_start(args, fmt);

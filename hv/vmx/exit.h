@@ -78,8 +78,11 @@ enum exit_action vcpu_deliver(struct vcpu *v);
 /* Handles all v->requests. */
 enum exit_action vcpu_requests(struct vcpu *v);
 
-/* The LAPIC timer, the pCPU's timers, the slice; then arms the preemption timer anew. */
-enum exit_action vcpu_time_passed(struct vcpu *v);
+/*
+ * The LAPIC timer, up to @advance ticks before it is due (then the caller owes a timer_wait()), the
+ * pCPU's timers, the slice; then arms the preemption timer anew.
+ */
+enum exit_action vcpu_time_passed(struct vcpu *v, u64 advance);
 
 /* Before an entry, if v->not_before is set: waits for it, and corrects *@advance by how late it has
  * become. */

@@ -83,6 +83,8 @@ static bool write_apic_base(struct vcpu *v, u32 msr, u64 value)
 	if (!vlapic_set_base(&v->lapic, value))
 		return false;
 	vcpu_update_apic_mode(v);
+	vcpu_request(
+	    v, REQ_EVENT); /* what waited for a lower TPR may be gone, and the threshold with it */
 	return true;
 }
 
@@ -97,6 +99,7 @@ static void set_tsc_offset(struct vcpu *v, s64 offset)
 	v->tsc_offset = offset;
 	vlapic_set_tsc_offset(&v->lapic, offset);
 	vmwrite64(VMCS_TSC_OFFSET, offset);
+	pv_tsc_changed(v);
 	vcpu_arm(v, rdtsc());
 }
 

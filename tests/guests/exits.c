@@ -3,7 +3,7 @@
  * Path lengths: what each thing that may exit costs, in ticks, from inside of the guest. With two
  * or more CPUs also IPIs between CPU 0 and CPU 1. In xAPIC mode the MMIO paths come first, then the
  * guest switches to x2APIC; a guest that starts in x2APIC mode does the MMIO paths only with
- * `xapic=1`. Other arguments: n= samples of each.
+ * `xapic=1`. Other arguments: n= samples of each, near= and asleep= ticks (below).
  */
 #include "hv/lib/string.h"
 #include "tests/guests/lib/bench.h"
@@ -12,8 +12,8 @@
 #define MSR_FS_BASE 0xc0000100
 #define KVM_ENOSYS (-1000l)
 #define FAR_AWAY (1ull << 40)
-#define NEAR 20000	   /* ticks to a deadline that is waited for */
-#define ASLEEP_TICKS 30000 /* ticks after which a CPU that halts is surely asleep */
+#define NEAR 20000 /* ticks to a deadline that is waited for, if near= does not say another */
+#define ASLEEP_TICKS 30000 /* ticks after which a CPU that halts is surely asleep, or asleep= */
 #define SETTLE 2000	   /* ticks after which a CPU that spins is surely back in its loop */
 #define EOI_VECTOR 0x52
 #define END_VECTOR 0x53
@@ -22,7 +22,7 @@
 #define CR0_TS BIT(3)
 #define CR4_PGE BIT(7)
 
-static u64 eoi_ticks;
+static u64 eoi_ticks, near_ticks, asleep_ticks;
 static u32 stop;   /* ends the other CPU's job */
 static u32 asleep; /* CPU 1 is at its HLT, or a few instructions away */
 
@@ -223,7 +223,7 @@ static void deadline(void)
 	BENCH("wrmsr_tsc_deadline", , wrmsr(MSR_TSC_DEADLINE, _t + FAR_AWAY), );
 	for (u32 i = 0; i < bench_n; i++) {
 		before = bench_taken;
-		u64 at = rdtsc() + NEAR;
+		u64 at = rdtsc() + near_ticks;
 		wrmsr(MSR_TSC_DEADLINE, at);
 		sti();
 		wait_taken(before);
@@ -233,7 +233,7 @@ static void deadline(void)
 	bench_report_raw("deadline_overshoot_spin");
 	for (u32 i = 0; i < bench_n; i++) {
 		before = bench_taken;
-		u64 at = rdtsc() + NEAR;
+		u64 at = rdtsc() + near_ticks;
 		wrmsr(MSR_TSC_DEADLINE, at);
 		sti_hlt();
 		cli();
@@ -283,7 +283,7 @@ static void wait_target(enum target target)
 	if (target == ASLEEP) {
 		while (!READ_ONCE(asleep))
 			;
-		spin_ticks(ASLEEP_TICKS);
+		spin_ticks(asleep_ticks);
 	} else if (target == SPINNING) {
 		spin_ticks(SETTLE);
 	}
@@ -338,7 +338,7 @@ static void two_cpus(void)
 	bench_reply_icr |= ICR_FIXED | BENCH_VECTOR;
 
 	smp_run(1, spin_job, 0);
-	spin_ticks(ASLEEP_TICKS);
+	spin_ticks(asleep_ticks);
 	icr_to_remote(NAME("icr_write_remote"), NAME("icr_remote_handler_spin"), SPINNING);
 	round_trip(NAME("ipi_round_trip_spin"), SPINNING);
 	end_job();
@@ -383,6 +383,8 @@ int guest_main(void)
 	irq_set(END_VECTOR, on_end);
 	printf("exits: %u CPUs, %s, hypervisor %s\n", cpus, x2apic ? "x2APIC" : "xAPIC",
 	       hypervisor());
+	near_ticks = arg("near", NEAR);
+	asleep_ticks = arg("asleep", ASLEEP_TICKS);
 	bench_init();
 	no_exits();
 	plain_exits();

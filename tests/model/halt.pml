@@ -14,11 +14,16 @@
  *   - an idle pCPU looks at its run queue under the lock, then waits with sti; hlt, which a pending
  *     IPI ends; an IPI between the look and the hlt is not lost, because interrupts are off until it.
  *
+ * With -DLOCKLESS the waker reads the state without the lock, and kicks at once if it is RUNNING: the
+ * common case costs no lock. Then the vCPU must show BLOCKED before its last look
+ * (sched_block_prepare), and take it back if it finds something (sched_block_cancel).
+ *
  * Variants that must be found broken (tests/model/check runs each):
  *   -DNO_RECHECK     the vCPU looks at the IRR only before it takes the lock
  *   -DSTATE_FIRST    the waker looks at the state before it sets the interrupt pending
  *   -DNO_KICK        the waker does not kick a running vCPU
  *   -DKICK_NOT_KEPT  a kick that comes while the hypervisor runs is forgotten
+ *   -DLOCKLESS -DLOOK_FIRST   the waker reads without the lock, the vCPU looks before it shows BLOCKED
  *   -DIDLE_RACE      the idle loop enables interrupts before its hlt is reached
  */
 #ifndef WAKERS
@@ -72,9 +77,13 @@ proctype waker()
 		atomic { irr++; sent++ };
 #else
 		atomic { irr++; sent++ };
+#ifdef LOCKLESS
+		seen = state;
+#else
 		acquire();
 		seen = state;
 		release();
+#endif
 #endif
 		must_kick = 0;
 		if
@@ -144,6 +153,13 @@ guest_halts:
 	:: else -> skip
 	fi;
 	acquire();
+#if defined(LOCKLESS) && !defined(LOOK_FIRST)
+	state = BLOCKED;
+	if
+	:: irr > 0 -> state = RUNNING; release(); goto hypervisor
+	:: else -> release()
+	fi;
+#else
 #ifndef NO_RECHECK
 	if
 	:: irr > 0 -> release(); goto hypervisor
@@ -152,6 +168,7 @@ guest_halts:
 #endif
 	state = BLOCKED;
 	release();
+#endif
 idle:
 	/* sched_pick_next finds nobody, or the vCPU that a waker queued meanwhile. */
 	acquire();

@@ -151,6 +151,19 @@ class TwoVcpusOnTwoPcpus(Tiny):
     """As many as there are."""
 
 
+def wakeups():
+    """Wake-ups that were lost once; CPU 0 on the second pCPU, which has nothing else to wake it."""
+    yield Guest("wakeups", "mode=3", name="wakeups-off")
+    for number, what in (1, "tpr"), (2, "nmi"), (4, "pit"):
+        yield Guest("wakeups", f"mode={number}", name=f"wakeups-{what}", vcpus=2)
+    yield Guest("wakeups", "mode=4", name="wakeups-pit-moved", vcpus=2)
+
+
+@guests(wakeups(), pcpus=2)
+class Wakeups(Tiny):
+    """Each with vCPUs on both pCPUs."""
+
+
 @guests(plain(), in_both_modes("lapic-timer"), in_both_modes("smp", vcpus=3),
         [Guest("ifoff", vcpus=2)], pcpus=2, together=True)
 class AllAtOnce(Tiny):

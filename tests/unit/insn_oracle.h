@@ -7,6 +7,7 @@
 #ifndef VLAG_TESTS_INSN_ORACLE_H
 #define VLAG_TESTS_INSN_ORACLE_H
 
+#include <string.h>
 #include <capstone/capstone.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -339,29 +339,29 @@ static void run_scenario(u64 seed, u32 mode, bool knobs_change, bool modes_chang
 
 static void properties_hold_in_vcpu_mode(void **state)
 {
-	run_scenario(1, SCHED_MODE_VCPU, false, false, steps(100000));
+	run_scenario(1, SCHED_MODE_VCPU, false, false, steps(170000));
 }
 
 static void properties_hold_in_group_mode(void **state)
 {
-	run_scenario(2, SCHED_MODE_GROUP, false, false, steps(100000));
+	run_scenario(2, SCHED_MODE_GROUP, false, false, steps(170000));
 }
 
 static void properties_hold_in_flat_mode(void **state)
 {
-	run_scenario(3, SCHED_MODE_FLAT, false, false, steps(100000));
+	run_scenario(3, SCHED_MODE_FLAT, false, false, steps(170000));
 }
 
 static void properties_hold_while_knobs_change(void **state)
 {
 	for (u64 seed = 10; seed < 13; seed++)
-		run_scenario(seed, SCHED_MODE_VCPU, true, false, steps(100000));
+		run_scenario(seed, SCHED_MODE_VCPU, true, false, steps(170000));
 }
 
 static void properties_hold_while_modes_change(void **state)
 {
 	for (u64 seed = 20; seed < 23; seed++)
-		run_scenario(seed, SCHED_MODE_VCPU, true, true, steps(100000));
+		run_scenario(seed, SCHED_MODE_VCPU, true, true, steps(170000));
 }
 
 int main(void)

@@ -6,9 +6,7 @@
 extern const u64 bench_offsets[];
 
 __attribute__((section("bench_numbers"), used)) const u64 bench_offsets[] = {
-    sizeof(((struct vcpu *)0)->regs),
-    offsetof(struct vcpu, nr_exits),
-    offsetof(struct vcpu, last_exits),
-    LAST_EXITS,
+    sizeof(((struct vcpu *)0)->regs),	       offsetof(struct vcpu, nr_exits),
+    offsetof(struct vcpu, last_exits),	       LAST_EXITS,
     sizeof(((struct vcpu *)0)->last_exits[0]),
 };

@@ -16,7 +16,7 @@ from vlaglib.errors import ToolError
 BIOS = "/usr/share/bochs/BIOS-bochs-latest"
 SECONDS = 3600  # host time without a prompt, for a machine that hangs
 RC = """\
-cpu: model={model}, count=1, ips={ips}, reset_on_triple_fault=0
+cpu: model={model}, count={count}, ips={ips}, reset_on_triple_fault=0
 memory: guest={mem}, host={mem}
 romimage: file={rom}
 vgaromimage: file={vga}
@@ -58,11 +58,12 @@ class Debugger:
     def __init__(self, folder, rom, disk, mem, ips):
         self.folder, self._process, self._buffer = folder, None, b""
         self.tick = self.rip = 0
+        self.text = ""  # what was printed on the way to the last stop
         self._breakpoints = {}  # address -> number
         self._next = 1
         (folder / "bochsrc").write_text(
-            RC.format(model=platforms.Bochs.default_model, ips=ips, mem=mem, rom=rom, disk=disk,
-                      vga=platforms.VGA_BIOS, time0=platforms.TIME0), encoding="utf-8")
+            RC.format(model=platforms.Bochs.default_model, count=1, ips=ips, mem=mem, rom=rom,
+                      disk=disk, vga=platforms.VGA_BIOS, time0=platforms.TIME0), encoding="utf-8")
         for path in (folder / "console.log", folder / "control.log", f"{disk}.lock"):
             pathlib.Path(path).unlink(missing_ok=True)  # a killed Bochs leaves its lock
         # Whatever way the tool ends, the emulator ends with it.
@@ -114,7 +115,7 @@ class Debugger:
 
     def go(self):
         """Runs to the next stop; returns VMEXIT or the address of the breakpoint. Sets tick."""
-        text = self.command("c")
+        self.text = text = self.command("c")
         tick, hit, rip = _TICK.search(text), _BREAKPOINT.search(text), _RIP.search(text)
         if not tick or not (hit or rip):
             raise ToolError(f"Bochs stopped for another reason: {text[-800:]}")

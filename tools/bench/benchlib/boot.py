@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Boot cost: the same bzImage, initramfs and command line directly on Bochs and as a guest.
 
-Both run under Bochs' debugger, with breakpoints on the 64-bit entry of the kernel, on functions that
-the kernel calls once, and on the first instruction of its init. As a guest, the machine is stopped at
-each VM exit and at the VM entry after it too, so that what the hypervisor took is known exactly.
+Both run under Bochs' debugger, with breakpoints on the 64-bit entry of the kernel, on functions
+that the kernel calls once, and on the first instruction of its init. As a guest, the machine is
+traced from each VM exit to the VM entry too, so that what the hypervisor took is known exactly.
 """
 
 import bisect
 import pathlib
-import re
 import struct
 import subprocess
 import tempfile
@@ -16,12 +15,13 @@ import tempfile
 from vlaglib import cfg, image, platforms
 from vlaglib.errors import ToolError
 
-from . import bochs, table, vlagrun
+from . import bochs, profile, table, vlagrun
 
 IPS = 50_000_000
 MEMORY = 128  # MB
 CMDLINE = "console=ttyS0,115200 quiet"
 GOAL = 1.10
+PATHS, PATHS_SHOWN, FUNCTIONS_SHOWN = 100, 12, 20
 GRUB = f"""\
 set timeout=0
 menuentry direct {{
@@ -43,14 +43,16 @@ PHASES = (
     (None, "decompression"),
     ("x86_64_start_kernel", "first C code, CPU, memory map"),
     ("tsc_early_init", "TSC calibration"),
+    ("probe_roms", "ROM probe, MTRRs"),
+    ("default_find_smp_config", "search for an MP table"),
     ("init_mem_mapping", "page tables, ACPI tables, memory"),
     ("trap_init", "allocators, scheduler"),
     ("init_IRQ", "interrupts, timers"),
     ("console_init", "console"),
-    ("x86_late_time_init", "IOAPIC and APIC, timer check, TSC"),
+    ("x86_late_time_init", "IOAPIC, APIC, timer check, TSC"),
     ("calibrate_delay", "caches, file systems"),
     ("rest_init", "kernel threads"),
-    ("setup_boot_APIC_clock", "APIC timer, first initcalls"),
+    ("setup_boot_APIC_clock", "APIC timer calibration, first initcalls"),
     ("driver_init", "drivers' core, early initcalls"),
     ("acpi_init", "ACPI"),
     ("pnpacpi_init", "PNP, PCI, file systems, initramfs"),
@@ -58,8 +60,6 @@ PHASES = (
     ("free_initmem", "end of the kernel's own boot"),
     ("run_init_process", "exec of init"),
 )
-_REASON = re.compile(r"\bX\((\d+), (\w+),")
-_USER = re.compile(r"userspace reached, kernel (\S+), nproc \d+, tsc (\d+)")
 ENTRY_AT = 0x200  # of the 64-bit entry (Linux x86 boot protocol)
 
 
@@ -195,50 +195,6 @@ def _direct(setup, stops):
 
 # As a guest
 
-class Profile:
-    """What the hypervisor took: (tick of the exit, ticks, reason) of each exit."""
-
-    def __init__(self, setup):
-        numbers = (setup.build / "bench/offsets.bin").read_bytes()
-        (self._regs_size, self._nr_exits, self._last_exits, self._nr_last,
-         self._size) = struct.unpack("<5Q", numbers)
-        self._symbol, self._resume = self._addresses(setup.build / "vlag.elf")
-        reasons = (vlagrun.ROOT / "hv/vmx/reasons.h").read_text(encoding="ascii")
-        self._reasons = {int(number): name for number, name in _REASON.findall(reasons)}
-        self._vcpu = self._exit_at = None
-        self.resume = None  # where the VMRESUME instruction is
-        self.exits = []
-
-    @staticmethod
-    def _addresses(elf):
-        """Of vmx_exit_entry and of VMRESUME in the hypervisor's file."""
-        text = _run("objdump", "-d", "--no-show-raw-insn", elf)
-        entry = re.search(r"^([0-9a-f]+) <vmx_exit_entry>:", text, re.M)
-        resume = re.findall(r"^ *([0-9a-f]+):\s+vmresume", text, re.M)
-        if not entry or len(resume) != 1:
-            raise ToolError(f"{elf}: no vmx_exit_entry with one VMRESUME")
-        return int(entry.group(1), 16), int(resume[0], 16)
-
-    def exit(self, debugger):
-        """The machine stands at the first instruction after a VM exit."""
-        self._exit_at = debugger.tick
-        if self.resume is None:
-            self.resume = debugger.rip - self._symbol + self._resume
-            self._vcpu = debugger.registers()["rsp"] - self._regs_size
-            debugger.break_at(self.resume)
-
-    def entry(self, debugger):
-        """The machine stands at VMRESUME."""
-        if self._exit_at is None:
-            return
-        number = debugger.read(self._vcpu + self._nr_exits, 8) - 1
-        reason = debugger.read(self._vcpu + self._last_exits +
-                               number % self._nr_last * self._size, self._size)
-        self.exits.append((self._exit_at, debugger.tick + 1 - self._exit_at,
-                           self._reasons.get(reason, str(reason))))
-        self._exit_at = None
-
-
 def _guest(setup, stops):
     folder = setup.folder("boot-guest")
     config = cfg.Config(CONFIG.format(kernel=stops.bzimage, initrd=stops.initramfs,
@@ -246,45 +202,27 @@ def _guest(setup, stops):
     disk = folder / "disk.img"
     image.build_from_config(config, folder / "vlag.cfg", setup.efi, disk, vlagrun.say)
     vlagrun.say("boot-guest: OVMF, vlag, Linux; stops at each VM exit")
-    profile = Profile(setup)
+    collected = profile.Profile(setup)
     with bochs.Debugger(folder, platforms.OVMF, disk, 512, IPS) as debugger:
         boot = Boot(stops, debugger)
         debugger.stop_at_vm_exits()
-        while True:
-            where = debugger.go()
-            if where == bochs.VMEXIT:
-                profile.exit(debugger)
-            elif where == profile.resume:
-                profile.entry(debugger)
-            elif boot.reached(where):
-                break
+        while not boot.reached(collected.follow(debugger)):
+            pass
     boot.check()
-    # The loader of the guest may have run before its entry: those exits are not boot.
-    profile.exits = [one for one in profile.exits if one[0] >= boot.begin[0]]
-    return boot, profile
+    return boot, [one for one in collected.exits if one.tick >= boot.begin[0]]
 
 
 # Results
 
-def _by_reason(profile):
-    rows = []
-    for reason in {one[2] for one in profile.exits}:
-        ticks = sorted(one[1] for one in profile.exits if one[2] == reason)
-        rows.append({"reason": reason, "count": len(ticks), "min": ticks[0],
-                     "median": ticks[len(ticks) // 2], "max": ticks[-1], "ticks": sum(ticks)})
-    return sorted(rows, key=lambda row: -row["ticks"])
-
-
-def _by_phase(direct, guest, profile):
+def _by_phase(direct, guest, exits):
     rows = [{"phase": name, "from": symbol or "64-bit entry", "direct": there, "guest": here,
              "exits": 0, "hypervisor": 0}
             for (symbol, name), there, here in zip(PHASES, direct.phase_ticks(),
                                                    guest.phase_ticks())]
-    for tick, ticks, reason in profile.exits:
-        row = rows[bisect.bisect_right(guest.begin, tick) - 1]
+    for one in exits:
+        row = rows[bisect.bisect_right(guest.begin, one.tick) - 1]
         row["exits"] += 1
-        if reason != "HLT":
-            row["hypervisor"] += ticks
+        row["hypervisor"] += profile.instructions(one)
     return rows
 
 
@@ -292,17 +230,17 @@ def measure(setup):
     """Boots twice: a dictionary."""
     stops = Stops(setup)
     direct = _direct(setup, stops)
-    guest, profile = _guest(setup, stops)
-    exits = _by_reason(profile)
-    hypervisor = sum(row["ticks"] for row in exits if row["reason"] != "HLT")
-    halted = sum(row["ticks"] for row in exits if row["reason"] == "HLT")
+    guest, exits = _guest(setup, stops)
+    hypervisor = sum(profile.instructions(one) for one in exits)
+    halted = sum(one.ticks for one in exits) - hypervisor
     return {"ips": IPS, "memory_mb": MEMORY, "cmdline": CMDLINE,
             "direct": direct.ticks, "guest": guest.ticks,
             "ratio": round(guest.ticks / direct.ticks, 4), "goal": GOAL,
             "reached": guest.ticks <= GOAL * direct.ticks,
             "hypervisor": hypervisor, "halted": halted,
             "ratio_of_exits": round(guest.ticks / (guest.ticks - hypervisor), 4),
-            "exits": exits, "phases": _by_phase(direct, guest, profile)}
+            "phases": _by_phase(direct, guest, exits), "exits": profile.by_reason(exits),
+            "paths": profile.by_path(exits)[:PATHS], "functions": profile.by_function(exits)}
 
 
 def text(result):
@@ -310,8 +248,11 @@ def text(result):
     phases = [[row["phase"], row["from"], row["direct"], row["guest"],
                row["guest"] - row["direct"], row["exits"], row["hypervisor"]]
               for row in result["phases"]]
-    exits = [[row["reason"], row["count"], row["min"], row["median"], row["max"], row["ticks"]]
+    exits = [[row["reason"], row["count"], row["min"], row["median"], row["max"], row["sum"]]
              for row in result["exits"]]
+    paths = [[row["reason"], profile.path_text(row["functions"]), row["count"],
+              row["instructions"]] for row in result["paths"][:PATHS_SHOWN]]
+    functions = result["functions"][:FUNCTIONS_SHOWN]
     total = sum(row["count"] for row in result["exits"])
     return "\n".join([
         f"Kernel entry to the first instruction of init, 1 CPU, {result['memory_mb']} MB, "
@@ -328,6 +269,9 @@ def text(result):
         "By phase (ticks):", "",
         table.render(["phase", "begins with", "direct", "guest", "difference", "exits",
                       "hypervisor"], phases, left=2), "",
-        f"The {total:,} VM exits (ticks in the hypervisor, VM entry included; HLT: until it is "
-        "woken):", "",
-        table.render(["reason", "count", "min", "median", "max", "sum"], exits)])
+        f"The {total:,} VM exits, in instructions of the hypervisor, VMRESUME included:", "",
+        table.render(["reason", "count", "min", "median", "max", "sum"], exits), "",
+        "The ways through the hypervisor that cost most:", "",
+        table.render(["reason", "instructions by function", "count", "each"], paths, left=2), "",
+        "The functions that cost most:", "",
+        table.render(["function", "instructions", "exits"], functions)])

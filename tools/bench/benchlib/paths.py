@@ -20,7 +20,7 @@ RUNS = {
 _BENCH = re.compile(r"^bench: (\S+) (?:median (-?\d+) min (-?\d+)|skipped: (.*?))\r?$", re.M)
 
 
-def _figures(console):
+def read_figures(console):
     """name -> (median, min, None) or (None, None, why it was skipped)."""
     return {name: (int(median), int(low), None) if why == "" else (None, None, why)
             for name, median, low, why in _BENCH.findall(console)}
@@ -38,8 +38,10 @@ def _row(line, figures):
     if line.name not in figures:
         raise ToolError(f"{line.run}: the guest did not measure {line.name}")
     median, low, skipped = figures[line.name]
+    if skipped is None:
+        median, low = -(-median // line.parts), -(-low // line.parts)
     return {"line": line.title, "run": line.run, "name": line.name, "ticks": median, "min": low,
-            "skipped": skipped, "kvm61": line.kvm61, "kvm72": line.kvm72}
+            "skipped": skipped, "kvm61": line.kvm61, "kvm72": line.kvm72, "same": line.same}
 
 
 def _judge(row):
@@ -57,7 +59,7 @@ def measure(setup):
     for name, (pcpus, vcpus, apic) in RUNS.items():
         console, stats = vlagrun.run_tiny(setup, name, "exits", pcpus, vcpus=vcpus, apic=apic,
                                           cmdline=f"n={SAMPLES}")
-        figures[name] = _figures(console)
+        figures[name] = read_figures(console)
         if name == "2pcpus":
             _check_asleep(stats)
     rows = {key: [_judge(_row(line, figures[line.run])) for line in part]
@@ -71,7 +73,7 @@ def measure(setup):
 def measure_token(setup):
     """4 vCPUs on 2 pCPUs: one row."""
     console, stats = vlagrun.run_tiny(setup, "token", "token", 2, vcpus=4, cmdline=f"n={ROUNDS}")
-    figures = _figures(console)
+    figures = read_figures(console)
     row = _judge(_row(lines.TOKEN, figures))
     mean = re.search(r"token: mean (\d+) ticks", console)
     row["mean"] = int(mean.group(1)) if mean else None
@@ -84,11 +86,12 @@ def measure_token(setup):
 def _cells(row):
     ticks = row["ticks"] if row["skipped"] is None else f"skipped: {row['skipped']}"
     reached = {True: "yes", False: "NO", None: None}[row.get("reached")]
-    return [row["line"], ticks, row["kvm61"], row["kvm72"],
+    return [row["line"], ticks, row["kvm61"], row["kvm72"], row["same"],
             f"{row['ratio']:.1f}" if "ratio" in row else None, row.get("goal"), reached]
 
 
-HEAD = ["path", "vlag", "KVM 6.1", "KVM 7.2", "KVM 6.1 / vlag", "goal", "reached"]
+HEAD = ["path", "vlag", "KVM 6.1", "KVM 7.2", "6.1, this guest", "KVM 6.1 / vlag", "goal",
+        "reached"]
 
 
 def text(result):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One run of `tools/vlag run` in Bochs for a measurement: a config in, console and statistics out."""
+"""One run of `tools/vlag run` in Bochs: a config in, console and statistics out."""
 
 import json
 import pathlib
@@ -42,8 +42,9 @@ def tiny_config(setup, guest, cmdline="", vcpus=1, **keys):
     return "[vm bench]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items())
 
 
-def run(setup, name, config, until, pcpus=1, ips=50_000_000):
-    """Boots @config until the regular expression @until is seen: (console, statistics)."""
+def run(setup, name, config, until, pcpus=1, command=None):
+    """Boots @config until the regular expression @until is seen: (console, statistics). The
+    monitor's answer to @command is a part of the console."""
     folder = setup.folder(name)
     path, stats = folder / "vlag.cfg", folder / "stats.json"
     path.write_text(config, encoding="utf-8")
@@ -51,8 +52,8 @@ def run(setup, name, config, until, pcpus=1, ips=50_000_000):
     say(f"{name}: {pcpus} pCPU{'s' * (pcpus > 1)}")
     done = subprocess.run(
         [ROOT / "tools/vlag", "run", "-c", path, "--efi", setup.efi, "--platform", "bochs",
-         "--pcpus", str(pcpus), "--ips", str(ips), "--until", until, "--stats", stats, "--log",
-         folder / "console.log", "--timeout", str(SECONDS)],
+         "--pcpus", str(pcpus), "--until", until, *(["--cmd", command] if command else []),
+         "--stats", stats, "--log", folder / "console.log", "--timeout", str(SECONDS)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         raise ToolError(f"{name}: the run failed (status {done.returncode}):\n"
