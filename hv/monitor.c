@@ -145,6 +145,35 @@ static const char *cmd_stats(struct out *out, char **word, u32 n)
 	return "usage: stats [table|json]";
 }
 
+static bool parse_u32(const char *s, u32 *value)
+{
+	*value = 0;
+	if (!*s)
+		return false;
+	for (; *s; s++) {
+		if (*s < '0' || *s > '9' || *value > 100000)
+			return false;
+		*value = *value * 10 + *s - '0';
+	}
+	return true;
+}
+
+static const char *cmd_hist(struct out *out, char **word, u32 n)
+{
+	u32 vcpu = STATS_ALL;
+	struct vm *vm;
+
+	if (n < 2 || n > 3 || (n == 3 && !parse_u32(word[2], &vcpu)))
+		return "usage: hist VM [VCPU]";
+	vm = find_vm(word[1]);
+	if (!vm)
+		return "there is no VM of that name; vm lists them";
+	if (n == 3 && vcpu >= vm->nr_vcpus)
+		return "it has no vCPU of that number; vcpu lists them";
+	stats_hist(out, vm, vcpu);
+	return NULL;
+}
+
 struct dump_args {
 	struct vcpu *v;
 	struct out *out;
@@ -160,19 +189,6 @@ static void dump_there(void *arg)
 	vcpu_dump(a->v, a->out);
 	if (p->loaded)
 		vmcs_load(p->loaded->vmcs_pa);
-}
-
-static bool parse_u32(const char *s, u32 *value)
-{
-	*value = 0;
-	if (!*s)
-		return false;
-	for (; *s; s++) {
-		if (*s < '0' || *s > '9' || *value > 100000)
-			return false;
-		*value = *value * 10 + *s - '0';
-	}
-	return true;
 }
 
 static const char *cmd_dump(struct out *out, char **word, u32 n)
@@ -282,6 +298,7 @@ static const struct command commands[] = {
     {"vcpu", "", "list the vCPUs: where they are, what they used", cmd_vcpu},
     {"pcpu", "", "list the pCPUs", cmd_pcpu},
     {"stats", "[table|json]", "all counters that are not zero, or all as JSON", cmd_stats},
+    {"hist", "VM [VCPU]", "the histograms of a VM, or of one vCPU", cmd_hist},
     {"dump", "vcpu VM NUMBER", "registers and last exits of a vCPU", cmd_dump},
     {"knob", "[NAME [VALUE]]", "list the knobs, show or set one", cmd_knob},
     {"memory", "", "what the hypervisor's memory is used for", cmd_memory},
