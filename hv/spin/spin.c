@@ -111,16 +111,6 @@ static u32 tries_of(const struct spin_vm *vm)
 	}
 }
 
-/* Does any vCPU wait? The spinner itself runs. */
-static bool anybody_ready(const struct spin_vm *vm)
-{
-	u64 any = 0;
-
-	for (u32 i = 0; i < SPIN_MAP_WORDS; i++)
-		any |= READ_ONCE(vm->ready[i]);
-	return any;
-}
-
 bool spin_start(struct spin_walk *w, struct spin_vcpu *me, bool in_kernel, u64 spun, u64 now)
 {
 	struct spin_vm *vm = me->vm;
@@ -130,7 +120,7 @@ bool spin_start(struct spin_walk *w, struct spin_vcpu *me, bool in_kernel, u64 s
 	me->stats.spin_ticks += spun;
 	if (!in_kernel)
 		me->stats.spin_user++;
-	if (!anybody_ready(vm)) {
+	if (!spin_any_ready(vm)) { /* the spinner itself runs */
 		me->stats.spin_none++;
 		return false;
 	}
