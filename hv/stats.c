@@ -6,6 +6,7 @@
 #include "hv/image.h"
 #include "hv/page.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/tsc.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
@@ -157,6 +158,22 @@ static void json_pcpu(struct json *j, const struct pcpu *p)
 	json_close(j, '}');
 }
 
+/* What the guest is told as steal since its start, the mean of the last interval, and the guest's
+ * own report. */
+static void json_steal(struct json *j, const struct vm *vm)
+{
+	struct pv_sums sums = pv_vm_sums(vm);
+	char preferred[64];
+
+	report_text(&vm->report, preferred, sizeof(preferred));
+	json_u64(j, "steal_ns", sums.delay_ns - vm->view.start.delay_ns);
+	json_u64(j, "steal_permille", vm->view.mean.steal_permille);
+	json_u64(j, "runnable_centi", vm->view.mean.runnable_centi);
+	json_text(j, "preferred", preferred);
+	json_u64(j, "preferred_reports", vm->report.nr_good);
+	json_u64(j, "preferred_bad", vm->report.nr_bad);
+}
+
 void stats_json(struct out *out)
 {
 	struct json j = {.out = out};
@@ -179,6 +196,7 @@ void stats_json(struct out *out)
 		json_open(&j, NULL, '{');
 		json_text(&j, "name", vms[i]->name);
 		json_text(&j, "state", vm_state_text(vms[i]));
+		json_steal(&j, vms[i]);
 		json_open(&j, "vcpus", '[');
 		for (u32 k = 0; k < vms[i]->nr_vcpus; k++)
 			json_vcpu(&j, vms[i]->vcpus[k]);

@@ -11,6 +11,7 @@
 #include "hv/knobs.h"
 #include "hv/lib/bug.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/tsc.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
@@ -149,6 +150,8 @@ static struct vcpu *schedule(struct pcpu *p)
 	next = runq_pick(&p->runq);
 	p->current = next;
 	p->idle = !next;
+	if (prev && prev != next && !off)
+		pv_sched_out(prev);
 	if (next) {
 		set_state(next, VCPU_RUNNING, now);
 		next->slice_end = now + slice_ticks;
@@ -190,6 +193,35 @@ void pcpu_call(struct pcpu *p, void (*fn)(void *arg), void *arg)
 	spin_unlock(&p->runq.lock);
 	while (__atomic_load_n(&p->call_fn, __ATOMIC_ACQUIRE))
 		cpu_relax();
+}
+
+/* --- what others want to know of a vCPU's time --- */
+
+u64 vcpu_run_delay_ns(const struct vcpu *v)
+{
+	return tsc_to_ns(v->wait_ticks);
+}
+
+void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns)
+{
+	struct pcpu *p = v->pcpu;
+	u64 now;
+
+	spin_lock(&p->runq.lock);
+	now = rdtsc() - v->since;
+	*run_ns = tsc_to_ns(v->run_ticks + (v->state == VCPU_RUNNING ? now : 0));
+	*delay_ns = tsc_to_ns(v->wait_ticks + (v->state == VCPU_QUEUED ? now : 0));
+	spin_unlock(&p->runq.lock);
+}
+
+bool vcpu_is_running(const struct vcpu *v)
+{
+	return READ_ONCE(v->state) == VCPU_RUNNING;
+}
+
+bool vcpu_is_waiting(const struct vcpu *v)
+{
+	return READ_ONCE(v->state) == VCPU_QUEUED;
 }
 
 /* Nobody to run: sleep until an interrupt. p->idle was set under the lock, so a waker sends one. */
@@ -234,6 +266,7 @@ static void run(struct vcpu *v)
 		vcpu_request(v, REQ_EVENT);
 	if (READ_ONCE(v->requests) && vcpu_requests(v) == EXIT_LEAVE)
 		return;
+	pv_sched_in(v, vcpu_run_delay_ns(v));
 	if (!v->lapic.wait_for_sipi)
 		v->halted = false;
 	if (v->not_before)

@@ -27,6 +27,19 @@ __noreturn void pcpu_run(void);
  */
 void vcpu_kick(struct vcpu *v);
 
+/*
+ * How long @v was runnable and not running, in ns: exact for the vCPU that runs on this pCPU, for
+ * others as of their last change of state. No lock.
+ */
+u64 vcpu_run_delay_ns(const struct vcpu *v);
+
+/* The same and how long it ran, up to now. Takes the lock of its run queue. */
+void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns);
+
+/* What it is doing at this moment, which may be over when the caller looks at it. */
+bool vcpu_is_running(const struct vcpu *v);
+bool vcpu_is_waiting(const struct vcpu *v); /* runnable and not running */
+
 /* Makes @p look at its queue and its call. */
 void pcpu_kick(struct pcpu *p);
 

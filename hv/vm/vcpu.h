@@ -18,6 +18,7 @@
 #include "hv/apic/vlapic.h"
 #include "hv/counters.h"
 #include "hv/lib/types.h"
+#include "hv/pv/msr.h"
 #include "hv/timer.h"
 #include "hv/vm/vm.h"
 #include "hv/vmx/reasons.h"
@@ -96,8 +97,7 @@ struct vcpu {
 	u64 dr[4], dr6;
 	u64 cr2;
 	u64 misc_enable;
-	u64 system_time_msr, wall_clock_msr, steal_msr; /* as written by the guest */
-	u32 kvmclock_version;
+	struct pv_vcpu pv;
 
 	u64 run_ticks;	/* TSC ticks as RUNNING */
 	u64 wait_ticks; /* TSC ticks as QUEUED */
