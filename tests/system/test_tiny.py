@@ -72,7 +72,10 @@ def guests(*lists, pcpus=1, together=False):
         members[0].attached = True  # as the first VM always is
         cls.config = "".join(guest.section() for guest in members)
         cls.args = ["--pcpus", pcpus]
-        if together:
+        if together and cls.options.get("stats"):  # which are of the moment after the last end
+            for _ in members:
+                cls.args += ["--until", rf"^vlag: vm \S+: ended: {ANY_END}"]
+        elif together:
             cls.args += ["--debug-exit-status"]
         else:
             cls.config = re.sub(r"(?m)^(\[vm .*)$", r"\1\nautostart = no", cls.config)
