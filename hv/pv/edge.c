@@ -137,7 +137,7 @@ void pv_unhalt(struct vlapic *target)
 	 * look, so at least one of both sees the other.
 	 */
 	__atomic_store_n(&v->pv.unhalted, true, __ATOMIC_SEQ_CST);
-	if (!vcpu_is_running(v))
+	if (READ_ONCE(v->sched.state) != SCHED_RUNNING)
 		vcpu_kick(v);
 }
 
@@ -148,5 +148,5 @@ bool pv_hint(struct vlapic *from, struct vlapic *target)
 
 	v->pv.hint = dest->id + 1;
 	v->pv.hint_tsc = rdtsc();
-	return vcpu_is_waiting(dest);
+	return READ_ONCE(dest->sched.state) == SCHED_QUEUED;
 }

@@ -27,24 +27,25 @@ __noreturn void pcpu_run(void);
  */
 void vcpu_kick(struct vcpu *v);
 
-/*
- * How long @v was runnable and not running, in ns: exact for the vCPU that runs on this pCPU, for
- * others as of their last change of state. No lock.
- */
-u64 vcpu_run_delay_ns(const struct vcpu *v);
-
-/* The same and how long it ran, up to now. Takes the lock of its run queue. */
+/* How long @v has run and how long it was runnable and not running, up to now. Takes the lock of
+ * its run queue. */
 void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns);
 
-/* What it is doing at this moment, which may be over when the caller looks at it. */
-bool vcpu_is_running(const struct vcpu *v);
-bool vcpu_is_waiting(const struct vcpu *v); /* runnable and not running */
+/* When the running vCPU of this pCPU @p must be rescheduled, host TSC; looks for balancing work on
+ * the way. */
+u64 pcpu_slice_end(struct pcpu *p, u64 now);
+
+/* Sets up @p's run queue; boot CPU, before any vCPU is made. */
+void pcpu_sched_init(struct pcpu *p);
 
 /* Makes @p look at its queue and its call. */
 void pcpu_kick(struct pcpu *p);
 
-/* Puts @v, which is OFF, on its pCPU's queue (or to HALTED with @halted). */
+/* Puts @v, which is OFF, on its pCPU's queue (or leaves it blocked with @halted). */
 void vcpu_start(struct vcpu *v, bool halted);
+
+/* Does what other pCPUs wait for; to be called while waiting for one, and in the loop. */
+void pcpu_serve(void);
 
 /* Runs @fn(@arg) on @p, in its loop, and waits for it (forever: every pCPU comes back within
  * host_poll_ticks). */

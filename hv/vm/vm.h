@@ -22,6 +22,7 @@
 #include "hv/pv/msr.h"
 #include "hv/pv/report.h"
 #include "hv/pv/view.h"
+#include "hv/sched/sched.h"
 #include "hv/timer.h"
 #include "hv/vm/guest_mem.h"
 
@@ -71,6 +72,7 @@ struct vm {
 	u64 epoch_ns;			   /* wall clock at VM time 0, ns since 1970 */
 	struct cpu_boot_state *boot_state; /* of vCPU 0, from the loader */
 
+	struct sched_group group; /* for the scheduler */
 	struct spinlock map_lock; /* a leaf: apic_map_update() */
 	struct apic_map apic_map;
 	struct vioapic ioapic;
