@@ -38,6 +38,7 @@ enum vcpu_counter {
 	X(lapic.count.send_to_eoi, "ipi_send_to_eoi", "ticks",                                     \
 	  "recorded IPIs: from the ICR write to the receiver's EOI")                               \
 	X(sched.wait, "sched_wait", "ns", "from runnable to running")                              \
+	X(spin.wait, "spin_wait", "ticks", "from giving the pCPU away in a spin to running again") \
 	X(sched.slice, "sched_slice", "ns", "from running to not running")
 
 #endif

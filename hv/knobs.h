@@ -10,6 +10,7 @@
 #include "hv/config/config.h"
 #include "hv/lib/types.h"
 #include "hv/sched/knobs.h"
+#include "hv/spin/knobs.h"
 
 /* X(name, default, least, largest, text); nanoseconds where the name ends in _ns */
 #define HV_NUMBERS(X)                                                                              \
@@ -42,6 +43,7 @@ struct hv_knobs {
 
 extern struct hv_knobs knobs;
 extern struct sched_knobs sched_knobs; /* hv/sched/knobs.h has their list */
+extern struct spin_knobs spin_knobs;   /* hv/spin/knobs.h */
 
 /* One knob, for printing. */
 struct knob_info {

@@ -18,6 +18,7 @@ struct hv_knobs knobs = {
 };
 
 struct sched_knobs sched_knobs;
+struct spin_knobs spin_knobs;
 
 static void apply(void)
 {
@@ -56,6 +57,8 @@ static int set(const char *name, const char *value, char *err, size_t errsz)
 		return ret;
 	sched = sched_knob_set(&sched_knobs, name, value);
 	if (sched == E_NOENT)
+		sched = spin_knob_set(&spin_knobs, name, value);
+	if (sched == E_NOENT)
 		return ret; /* with the text of knob_parse() */
 	if (sched)
 		sched_knob_explain(name, value, err, errsz);
@@ -67,6 +70,7 @@ void knobs_init(const struct config *cfg, u32 nr_cpus)
 	char err[160];
 
 	sched_knobs_init(&sched_knobs, nr_cpus);
+	spin_knobs_init(&spin_knobs);
 	for (u32 i = 0; i < cfg->nr_knobs; i++) {
 		const struct cfg_knob *k = &cfg->knobs[i];
 

@@ -31,6 +31,9 @@ static const struct counter_info {
 #define X(name, text) {#name, text, offsetof(struct vcpu, lapic.count.name)},
     IPI_COUNTERS(X)
 #undef X
+#define X(name, text) {#name, text, offsetof(struct vcpu, spin.stats.name)},
+	SPIN_COUNTERS(X)
+#undef X
 };
 
 static const struct hist_info {

@@ -146,7 +146,6 @@ bool pv_hint(struct vlapic *from, struct vlapic *target)
 	struct vcpu *v = container_of(from, struct vcpu, lapic);
 	struct vcpu *dest = container_of(target, struct vcpu, lapic);
 
-	v->pv.hint = dest->id + 1;
-	v->pv.hint_tsc = rdtsc();
+	spin_hint(&v->spin, dest->id, rdtsc());
 	return READ_ONCE(dest->sched.state) == SCHED_QUEUED;
 }

@@ -26,8 +26,8 @@ static s64 sched_yield(struct vlapic *l, struct hypercall *call)
 {
 	struct vlapic *target = by_apic_id(l, call->arg[0]);
 
-	if (target && target != l)
-		call->yield = pv_hint(l, target);
+	if (target && target != l && pv_hint(l, target))
+		call->yield_to = target;
 	return 0;
 }
 
@@ -54,7 +54,7 @@ u64 hypercall_run(struct vlapic *l, struct hypercall *call)
 {
 	s64 ret;
 
-	call->yield = false;
+	call->yield_to = NULL;
 	if (!call->long_mode) {
 		call->nr = (u32)call->nr;
 		for (u32 i = 0; i < ARRAY_SIZE(call->arg); i++)

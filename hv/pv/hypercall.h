@@ -27,7 +27,7 @@ struct hypercall {
 	u32 cpl;	/* of the caller */
 	u32 features;	/* CFG_PV_* of the VM */
 	u64 now;	/* the caller's guest TSC */
-	bool yield;	/* set: the caller would rather have somebody else run now */
+	struct vlapic *yield_to; /* set: who the caller would rather have run now, or NULL */
 };
 
 /*

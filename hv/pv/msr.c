@@ -51,7 +51,6 @@ void pv_vcpu_init(struct pv_vcpu *v)
 	steal_off(&v->steal);
 	v->clock.rec = NULL;
 	v->clock.msr = 0;
-	v->hint = 0;
 	WRITE_ONCE(v->unhalted, false);
 }
 

@@ -41,8 +41,6 @@ struct pv_vcpu {
 	u64 poll_control;
 	bool unhalted; /* PV unhalt: ends the HLT that it is in, or else the next one. Set by anyone
 			*/
-	u32 hint;      /* who it said it waits for: 1 + vCPU number, 0: nobody */
-	u64 hint_tsc;  /* and when, host TSC */
 };
 
 /* EAX of CPUID leaf 0x40000001 for a VM with the CFG_PV_* bits @pv. */

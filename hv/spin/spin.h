@@ -231,6 +231,16 @@ static inline void spin_leave(struct spin_vcpu *v)
 		bit_clear_atomic(vm->pending, v->index);
 }
 
+/* Does any vCPU of @vm wait? */
+static inline bool spin_any_ready(const struct spin_vm *vm)
+{
+	for (u32 i = 0; i < (vm->nr + 63) / 64; i++) {
+		if (READ_ONCE(vm->ready[i]))
+			return true;
+	}
+	return false;
+}
+
 /* Out of line: @v runs again after a spin in which it gave its pCPU away. Returns for how long it
  * waited, ticks. */
 u64 spin_back(struct spin_vcpu *v, u64 now);

@@ -83,43 +83,52 @@ static void rq_lock_two(struct pcpu *a, struct pcpu *b, u64 now)
 
 /* --- waking --- */
 
-static void wake_on(struct vcpu *v, u64 now)
+/* @v, WAKING, joins the queue of @p, whose section is open. Returns whether @p must reschedule. */
+static bool queue_woken(struct pcpu *p, struct vcpu *v)
 {
-	struct pcpu *p = vcpu_pcpu(v);
-	bool resched;
+	bool resched = sched_wake(&p->rq, &v->sched);
 
-	rq_lock(p, now);
-	resched = sched_wake(&p->rq, &v->sched);
-	rq_unlock(p, resched);
+	if (v->sched.state == SCHED_QUEUED) {
+		spin_woken(&v->spin);
+		if (READ_ONCE(v->requests) & REQ_EVENT)
+			spin_interrupt(&v->spin);
+	}
+	return resched;
 }
 
 /* @v is blocked, as far as a look without the lock tells. */
 static void wake(struct vcpu *v)
 {
 	u64 now = rdtsc();
+	struct pcpu *p, *there;
+	bool resched = false;
+	u32 cpu;
 
 	for (;;) {
-		struct pcpu *p = vcpu_pcpu(v);
-		bool claimed, running;
-		u32 cpu;
-
+		p = vcpu_pcpu(v);
 		rq_lock(p, now);
-		if (vcpu_pcpu(v) != p) { /* moved while we waited for the lock */
-			rq_unlock(p, false);
-			continue;
-		}
-		cpu = sched_select_cpu(&sched_knobs, &v->sched, idle_pcpus, online_pcpus, nr_pcpus);
-		claimed = sched_wake_claim(&p->rq, &v->sched, cpu == SCHED_NO_CPU ? p->id : cpu);
-		running = v->sched.state == SCHED_RUNNING;
-		rq_unlock(p, false);
-		if (running)
+		if (likely(vcpu_pcpu(v) == p))
+			break;
+		rq_unlock(p, false); /* moved while we waited for the lock */
+	}
+	cpu = sched_select_cpu(&sched_knobs, &v->sched, idle_pcpus, online_pcpus, nr_pcpus);
+	if (!sched_wake_claim(&p->rq, &v->sched, cpu == SCHED_NO_CPU ? p->id : cpu)) {
+		if (v->sched.state == SCHED_RUNNING)
 			pcpu_kick(p);
-		if (!claimed)
-			return;
-		COUNT(v, cnt_wakeups);
-		wake_on(v, now);
+		rq_unlock(p, false);
 		return;
 	}
+	COUNT(v, cnt_wakeups);
+	there = vcpu_pcpu(v);
+	if (there == p) {
+		resched = queue_woken(p, v);
+		rq_unlock(p, resched);
+		return;
+	}
+	rq_unlock(p, false);
+	rq_lock(there, now);
+	resched = queue_woken(there, v);
+	rq_unlock(there, resched);
 }
 
 void vcpu_kick(struct vcpu *v)
@@ -227,6 +236,29 @@ static void balance(struct pcpu *p, u64 now)
 	rq_unlock(p, false);
 }
 
+bool vcpu_yield_to(struct vcpu *me, struct spin_walk *w)
+{
+	struct vcpu *target = container_of(w->target, struct vcpu, spin);
+	struct pcpu *p = this_pcpu(), *there = vcpu_pcpu(target);
+	u64 now = rdtsc();
+	u32 did;
+
+	if (there == p) {
+		rq_lock(p, now);
+		did = sched_yield_to(&p->rq, &p->rq, &me->sched, &target->sched);
+		spin_tried(w, did, false);
+		rq_unlock(p, false);
+	} else {
+		rq_lock_two(p, there, now);
+		/* If it has moved meanwhile, sched_yield_to() says so. */
+		did = sched_yield_to(&p->rq, &there->rq, &me->sched, &target->sched);
+		spin_tried(w, did, true);
+		rq_unlock(there, did & SCHED_KICK_REMOTE);
+		rq_unlock(p, false);
+	}
+	return did & (SCHED_DID_LOCAL | SCHED_PULLED);
+}
+
 u64 pcpu_slice_end(struct pcpu *p, u64 now)
 {
 	if (nr_pcpus > 1 && sched_balance_due(&p->rq, sched_now(now)))
@@ -234,16 +266,32 @@ u64 pcpu_slice_end(struct pcpu *p, u64 now)
 	return p->slice_end;
 }
 
+/* @prev, whose registers are still here, waits from now on. */
+static void note_waits(struct vcpu *prev)
+{
+	spin_sched_out(&prev->spin, guest_cpl() == 0);
+	if (vlapic_pending(&prev->lapic) >= 0)
+		spin_interrupt(&prev->spin);
+}
+
 /* Decides who runs next. *@off: the VM of @prev ends, and this was its last moment on a pCPU. */
 static struct vcpu *pick(struct pcpu *p, struct vcpu *prev, u64 now, bool *off)
 {
+	struct sched_vcpu *expected;
 	struct vcpu *next;
 
 	rq_lock(p, now);
 	if (prev)
 		put_current(p, prev, now);
 	*off = prev && prev->off;
+	expected = p->rq.yield_expect;
 	next = vcpu_of_sched(sched_pick_next(&p->rq));
+	if (unlikely(expected))
+		spin_outcome(&vcpu_of_sched(expected)->spin, next == vcpu_of_sched(expected));
+	if (prev && prev != next && prev->sched.state == SCHED_QUEUED)
+		note_waits(prev);
+	if (next)
+		spin_sched_in(&next->spin, now);
 	if (!next)
 		bit_set_atomic(idle_pcpus, p->id);
 	else if (bit_test(idle_pcpus, p->id))
@@ -360,6 +408,7 @@ static void run(struct vcpu *v)
 		timer_cancel(&v->timer);
 	if (v->fresh)
 		vm_first_run(v);
+	pause_update(v);
 	now = rdtsc();
 	if (v->halted && !vcpu_wakeable(v, now))
 		return; /* woken for nothing */

@@ -31,6 +31,13 @@ void vcpu_kick(struct vcpu *v);
  * its run queue. */
 void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns);
 
+/*
+ * Directed yield of @me, which runs here, to the candidate of @w; the outcome goes into @w. True if
+ * @me must leave the pCPU now. Takes the locks of both run queues.
+ */
+struct spin_walk;
+bool vcpu_yield_to(struct vcpu *me, struct spin_walk *w);
+
 /* When the running vCPU of this pCPU @p must be rescheduled, host TSC; looks for balancing work on
  * the way. */
 u64 pcpu_slice_end(struct pcpu *p, u64 now);

@@ -64,7 +64,16 @@ void vcpu_set_nmi_window(struct vcpu *v, bool on)
 				: v->proc_controls & ~PROC_NMI_WINDOW);
 }
 
-void vcpu_update_apic_mode(struct vcpu *v)
+void vcpu_set_pause_exiting(struct vcpu *v, bool on)
+{
+	u32 controls =
+	    on ? v->proc_controls | PROC_PAUSE_EXIT : v->proc_controls & ~PROC_PAUSE_EXIT;
+
+	if (controls != v->proc_controls)
+		set_proc_controls(v, controls);
+}
+
+void vcpu_update_controls2(struct vcpu *v)
 {
 	bool x2apic = v->lapic.mode == VLAPIC_X2APIC;
 	u32 proc2 = vmx_caps.proc2;
@@ -73,7 +82,16 @@ void vcpu_update_apic_mode(struct vcpu *v)
 		proc2 |= PROC2_X2APIC;
 	else if (v->lapic.mode == VLAPIC_XAPIC && vmx_caps.apic_access)
 		proc2 |= PROC2_APIC_ACCESS;
+	if (v->ple_hw)
+		proc2 |= PROC2_PLE;
 	vmwrite32(VMCS_PROC_CONTROLS2, proc2);
+}
+
+void vcpu_update_apic_mode(struct vcpu *v)
+{
+	bool x2apic = v->lapic.mode == VLAPIC_X2APIC;
+
+	vcpu_update_controls2(v);
 	vmwrite64(VMCS_MSR_BITMAP, msr_bitmap(x2apic && vmx_caps.x2apic_mode));
 	invvpid_context(vmread16(VMCS_VPID));
 }
@@ -260,6 +278,7 @@ void vcpu_load(struct vcpu *v)
 		v->host_state = p;
 	}
 	restore_registers(v);
+	pause_loaded(v);
 }
 
 /* --- start states --- */
@@ -298,6 +317,7 @@ static void write_common_state(struct vcpu *v)
 	vmwrite32(VMCS_ENTRY_INTR_INFO, 0);
 	v->halted = false;
 	pv_vcpu_init(&v->pv);
+	spin_reset(&v->spin);
 	vcpu_set_window(v, false);
 	vcpu_set_nmi_window(v, false);
 	vcpu_update_apic_mode(v);
@@ -406,6 +426,8 @@ void vcpu_arm(struct vcpu *v, u64 now)
 	at = min(at, READ_ONCE(p->timers.next));
 	at = min(at, p->slice_end);
 	v->armed_tsc = at;
+	if (v->ple_soft)
+		vcpu_set_pause_exiting(v, READ_ONCE(p->rq.nr_running) > 1);
 	if (!vmx_caps.save_preemption_timer) {
 		lapic_timer_arm(at);
 		return;

@@ -17,6 +17,7 @@
 #include "hv/apic/vlapic.h"
 #include "hv/counters.h"
 #include "hv/lib/types.h"
+#include "hv/spin/spin.h"
 #include "hv/pcpu.h"
 #include "hv/pv/msr.h"
 #include "hv/sched/sched.h"
@@ -81,6 +82,10 @@ struct vcpu {
 	u64 tsc_adjust;	   /* IA32_TSC_ADJUST */
 
 	struct sched_vcpu sched;
+	struct spin_vcpu spin;	 /* hv/spin/spin.h says who may write it */
+	u32 ple_generation;	 /* of the knobs that its VMCS follows: exit_pause.c */
+	bool ple_hw;		 /* pause-loop exiting */
+	bool ple_soft;		 /* PAUSE exiting while somebody waits for the pCPU */
 	bool off;		 /* its VM does not run; rq_lock */
 	struct pcpu *loaded_on;	 /* whose registers hold it, NULL: it is in memory. Set and cleared
 				    by that pCPU */
@@ -147,6 +152,12 @@ void vcpu_power_up(struct vcpu *v);
 /* Interrupt-window and NMI-window exiting on or off. */
 void vcpu_set_window(struct vcpu *v, bool on);
 void vcpu_set_nmi_window(struct vcpu *v, bool on);
+
+/* PAUSE exiting on or off. */
+void vcpu_set_pause_exiting(struct vcpu *v, bool on);
+
+/* Writes the secondary processor-based controls: the LAPIC's mode and v->ple_hw are in them. */
+void vcpu_update_controls2(struct vcpu *v);
 
 /* After a change of the LAPIC's mode: which of its registers the CPU virtualizes. */
 void vcpu_update_apic_mode(struct vcpu *v);

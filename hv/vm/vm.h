@@ -22,6 +22,7 @@
 #include "hv/pv/msr.h"
 #include "hv/pv/report.h"
 #include "hv/pv/view.h"
+#include "hv/spin/spin.h"
 #include "hv/sched/sched.h"
 #include "hv/timer.h"
 #include "hv/vm/guest_mem.h"
@@ -73,6 +74,8 @@ struct vm {
 	struct cpu_boot_state *boot_state; /* of vCPU 0, from the loader */
 
 	struct sched_group group; /* for the scheduler */
+	struct spin_vm spin;	  /* which vCPUs wait, and why: hv/spin/spin.h */
+	struct spin_vcpu **spin_vcpus;
 	struct spinlock map_lock; /* a leaf: apic_map_update() */
 	struct apic_map apic_map;
 	struct vioapic ioapic;

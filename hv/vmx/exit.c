@@ -177,11 +177,6 @@ enum exit_action exit_hlt(struct vcpu *v)
 	return EXIT_LEAVE;
 }
 
-enum exit_action exit_pause(struct vcpu *v)
-{
-	return EXIT_LEAVE;
-}
-
 enum exit_action exit_nop(struct vcpu *v)
 {
 	return resume_after();

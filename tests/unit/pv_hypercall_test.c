@@ -108,7 +108,7 @@ static void a_kick_ends_the_halt_and_names_who_matters(void **state)
 	assert_ptr_equal(hint_to, &fix_cpu[4]);
 	hint_answer = true; /* a kick is no wish to leave */
 	do_call(1, KVM_HC_KICK_CPU, 0, 5, 0, 0);
-	assert_false(call.yield);
+	assert_null(call.yield_to);
 }
 
 static void a_kick_of_nobody_is_no_error(void **state)
@@ -127,14 +127,14 @@ static void a_yield_leaves_only_for_somebody_who_can_run(void **state)
 {
 	assert_int_equal(do_call(0, KVM_HC_SCHED_YIELD, 3, 0, 0, 0), 0);
 	assert_ptr_equal(hint_to, &fix_cpu[3]);
-	assert_false(call.yield);
+	assert_null(call.yield_to);
 	hint_answer = true;
 	do_call(0, KVM_HC_SCHED_YIELD, 3, 0, 0, 0);
-	assert_true(call.yield);
+	assert_ptr_equal(call.yield_to, &fix_cpu[3]);
 	do_call(0, KVM_HC_SCHED_YIELD, 0, 0, 0, 0);
-	assert_false(call.yield);
+	assert_null(call.yield_to);
 	assert_int_equal(do_call(0, KVM_HC_SCHED_YIELD, UINT64_MAX, 0, 0, 0), 0);
-	assert_false(call.yield);
+	assert_null(call.yield_to);
 }
 
 static void ipis_reach_exactly_the_bits(void **state)
