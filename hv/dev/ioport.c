@@ -8,6 +8,7 @@
 #include "hv/console.h"
 #include "hv/dev/ports.h"
 #include "hv/lib/bits.h"
+#include "hv/lib/string.h"
 #include "hv/pcpu.h"
 #include "hv/tsc.h"
 #include "hv/vm/run.h"
@@ -109,6 +110,17 @@ static void swallow_write(struct vm *vm, u16 port, u32 size, u32 value)
 {
 }
 
+static u32 report_port_read(struct vm *vm, u16 port, u32 size)
+{
+	return size == 4 ? REPORT_ID : UINT32_MAX;
+}
+
+static void report_port_write(struct vm *vm, u16 port, u32 size, u32 value)
+{
+	if (size == 4)
+		report_write(&vm->report, value, vm->nr_vcpus);
+}
+
 static const struct port_range ranges[] = {
     {0, 0, 0, NULL, NULL}, /* index 0: nobody */
     {PORT_COM1, PORT_COM1 + 7, 1, uart_port_read, uart_port_write},
@@ -128,6 +140,7 @@ static const struct port_range ranges[] = {
     {PORT_COM2, PORT_COM2 + 7, 4, ones_read, swallow_write},
     {PORT_COM3, PORT_COM3 + 7, 4, ones_read, swallow_write},
     {PORT_COM4, PORT_COM4 + 7, 4, ones_read, swallow_write},
+    {PORT_REPORT, PORT_REPORT, 4, report_port_read, report_port_write},
     {PORT_POST, PORT_POST, 4, ones_read, swallow_write},
     {PORT_DELAY, PORT_DELAY, 4, ones_read, swallow_write},
 };
@@ -238,6 +251,8 @@ void devices_reset(struct vm *vm)
 	timer_cancel(&vm->dev_timer);
 	vm->dev_timer.fn = device_timer_fired;
 	vm->pci_address = 0;
+	vm->report.by = REPORT_NONE;
+	memset(vm->report.draft, 0, sizeof(vm->report.draft));
 	uart_init(&vm->uart, &vm->uart_ring);
 	pit_init(&vm->pit);
 	rtc_reset(&vm->rtc, now);

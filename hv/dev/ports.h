@@ -56,6 +56,9 @@
 #define PORT_PCI_ADDRESS 0xCF8 /* 4 ports, dword access */
 #define PORT_PCI_DATA 0xCFC    /* 4 ports */
 
+/* The report port (docs/guest-abi.md): which vCPUs the guest prefers; 32-bit accesses. */
+#define PORT_REPORT 0x560
+
 /* Ports that guests write for their delay or progress codes: swallowed. */
 #define PORT_POST 0x80
 #define PORT_DELAY 0xED

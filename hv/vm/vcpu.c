@@ -316,6 +316,7 @@ static void write_common_state(struct vcpu *v)
 	vmwriten(VMCS_GUEST_SYSENTER_EIP, 0);
 	vmwrite32(VMCS_ENTRY_INTR_INFO, 0);
 	v->halted = false;
+	pv_vcpu_init(&v->pv);
 	spin_reset(&v->spin);
 	vcpu_set_window(v, false);
 	vcpu_set_nmi_window(v, false);
@@ -348,7 +349,6 @@ void vcpu_power_up(struct vcpu *v)
 	v->tsc_adjust = 0;
 	v->tsc_offset = -(s64)v->vm->tsc_base;
 	v->lapic.tsc_offset = v->tsc_offset;
-	v->system_time_msr = v->wall_clock_msr = v->steal_msr = 0;
 	v->misc_enable = 1;
 	v->cr2 = 0;
 	if (this_pcpu()->loaded == v)
@@ -443,7 +443,7 @@ bool vcpu_wakeable(const struct vcpu *v, u64 now)
 
 	if (l->wait_for_sipi)
 		return events & (VLAPIC_EV_INIT | VLAPIC_EV_SIPI);
-	if (events & (VLAPIC_EV_INIT | VLAPIC_EV_NMI))
+	if ((events & (VLAPIC_EV_INIT | VLAPIC_EV_NMI)) || READ_ONCE(v->pv.unhalted))
 		return true;
 	if (!v->halted_if)
 		return false;

@@ -19,6 +19,9 @@
 #include "hv/dev/uart.h"
 #include "hv/lib/lock.h"
 #include "hv/lib/types.h"
+#include "hv/pv/msr.h"
+#include "hv/pv/report.h"
+#include "hv/pv/view.h"
 #include "hv/spin/spin.h"
 #include "hv/sched/sched.h"
 #include "hv/timer.h"
@@ -59,6 +62,9 @@ struct vm {
 	char end_text[160];
 
 	struct guest_mem mem;
+	struct pv_vm pv;
+	struct pv_view view;	 /* for the monitor; boot CPU */
+	struct pv_report report; /* lock */
 	u64 eptp;
 	u64 apic_page; /* under the xAPIC's address: the CPU compares with it, the guest never reads
 			  it in xAPIC mode */

@@ -10,6 +10,7 @@
 #include "hv/main.h"
 #include "hv/lib/fmt.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/traps.h"
 #include "hv/vm/run.h"
 #include "hv/vmx/vmx.h"
@@ -168,6 +169,10 @@ enum exit_action exit_hlt(struct vcpu *v)
 		v->halted = false;
 		vcpu_set_window(v, false); /* HLT was executed with IF = 1: no need to wait */
 		return vcpu_deliver(v);
+	}
+	if (unlikely(pv_take_unhalt(v))) {
+		v->halted = false;
+		return EXIT_RESUME;
 	}
 	return EXIT_LEAVE;
 }

@@ -7,7 +7,7 @@
 #include "hv/console.h"
 #include "hv/page.h"
 #include "hv/pcpu.h"
-#include "hv/pv/clock.h"
+#include "hv/pv/edge.h"
 #include "hv/vm/run.h"
 #include "hv/vmx/exit.h"
 #include "hv/vmx/vmx.h"
@@ -216,8 +216,8 @@ static const struct msr_entry table[] = {
     {MSR_MTRR_FIX64K, 0x26f, read_mtrr, write_mtrr},
     {MSR_MTRR_DEF_TYPE, MSR_MTRR_DEF_TYPE, read_mtrr, write_mtrr},
     {MSR_TSC_DEADLINE, MSR_TSC_DEADLINE, read_tsc_deadline, NULL},
-    {0x4b564d00, 0x4b564d05, pv_msr_read, pv_msr_write},
-    {0x11, 0x12, pv_msr_read, pv_msr_write}, /* the old numbers of the KVM clock */
+    {MSR_KVM_WALL_CLOCK_NEW, MSR_KVM_POLL_CONTROL, pv_rdmsr, pv_wrmsr},
+    {MSR_KVM_WALL_CLOCK, MSR_KVM_SYSTEM_TIME, pv_rdmsr, pv_wrmsr},
 };
 
 static const struct msr_entry *find(u32 msr)
