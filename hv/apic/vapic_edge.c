@@ -16,8 +16,10 @@ void vapic_kick(struct vlapic *target)
 	struct vcpu *v = vcpu_of(target);
 
 	/* Set already: whoever set it has kicked, and the vCPU clears it before it looks. */
-	if (!(vcpu_request(v, REQ_EVENT) & REQ_EVENT))
+	if (!(vcpu_request(v, REQ_EVENT) & REQ_EVENT)) {
+		spin_interrupt(&v->spin);
 		vcpu_kick(v);
+	}
 }
 
 void vapic_broadcast_eoi(struct vlapic *from, u8 vector)

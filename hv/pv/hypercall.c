@@ -9,7 +9,7 @@
 enum exit_action exit_vmcall(struct vcpu *v)
 {
 	/* Only the guest's kernel may call. */
-	if (unlikely(vmread32(VMCS_GUEST_SS_AR) >> 5 & 3))
+	if (unlikely(guest_cpl()))
 		v->regs[RAX] = -(u64)KVM_EPERM;
 	else
 		v->regs[RAX] = -(u64)KVM_ENOSYS;
