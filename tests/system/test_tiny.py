@@ -116,6 +116,11 @@ def clocks():
     ]
 
 
+def wakeups(modes, **keys):
+    """Wake-ups that were lost once."""
+    return [Guest("wakeups", f"mode={mode}", name=f"wakeups-{mode}", **keys) for mode in modes]
+
+
 def with_vcpus(vcpus, rounds):
     """What CPUs of one guest do with each other, @rounds times where they pass a token."""
     return [
@@ -124,13 +129,14 @@ def with_vcpus(vcpus, rounds):
                        vcpus=vcpus),
         *in_both_modes("exits", "n=20", [f"exits: {vcpus} CPUs, .*",
                                          "bench: x2apic_ipi_round_trip_halt .*"], vcpus=vcpus),
+        *wakeups((1, 2, 4), vcpus=vcpus),
         Guest("ifoff", "ticks=5000000 all=1", [f"ifoff: {vcpus} CPUs spin .*", "ifoff: done"],
               vcpus=vcpus),
     ]
 
 
 @guests(consoles(), plain(), clocks(),
-        [Guest("ifoff", "", ["ifoff: done"]),
+        wakeups([3]), [Guest("ifoff", "", ["ifoff: done"]),
          Guest("poweroff", "", [r"poweroff: switching off\b.*"], end="poweroff")])
 class OneVcpuOnOnePcpu(Tiny):
     """Each with one vCPU, alone on one pCPU."""
