@@ -378,7 +378,7 @@ static void timer_fired(struct timer *t, u64 now)
 void vcpu_arm(struct vcpu *v, u64 now)
 {
 	struct pcpu *p = v->pcpu;
-	/* On the boot CPU the console waits: a guest that exits all the time must not put it off. */
+	/* On the boot CPU the console waits: guests that exit all the time must not put it off. */
 	u64 at = p->id == 0 ? p->next_poll : now + host_poll_ticks;
 	u64 deadline = vlapic_timer_deadline(&v->lapic), left;
 
