@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The one list of counters: name and text. A counter is a u64 that only its owner writes; the
- * monitor, the JSON and the docs read this list. Exits by reason are counted apart
+ * The lists of counters and of histograms: name and text. A counter is a u64 that only its owner
+ * writes; the monitor, the JSON and the docs read this list. Exits by reason are counted apart
  * (hv/vmx/reasons.h).
  */
 #ifndef VLAG_COUNTERS_H
@@ -17,8 +17,7 @@
 	X(cnt_unknown_msr, "unknown_msr", "RDMSR and WRMSR answered with #GP")                     \
 	X(cnt_unknown_port, "unknown_port", "port accesses that no device answered")               \
 	X(cnt_unknown_mmio, "unknown_mmio", "memory accesses to neither RAM nor a device")         \
-	X(cnt_mmio, "mmio", "memory accesses to devices")                                          \
-	X(cnt_preempted, "preempted", "times the vCPU was taken off although it could run")
+	X(cnt_mmio, "mmio", "memory accesses to devices")
 
 enum vcpu_counter {
 #define X(id, name, text) id,
@@ -26,5 +25,17 @@ enum vcpu_counter {
 #undef X
 	    NR_VCPU_COUNTERS
 };
+
+/*
+ * Histograms (hv/lib/hist.h) of a vCPU: where in struct vcpu, name, unit, text. `hist`, `stats` and
+ * the JSON walk this list.
+ */
+#define VCPU_HISTS(X)                                                                              \
+	X(lapic.count.send_to_delivery, "ipi_send_to_delivery", "ticks",                           \
+	  "recorded IPIs: from the ICR write to the vector's acceptance (IRR to ISR)")             \
+	X(lapic.count.send_to_eoi, "ipi_send_to_eoi", "ticks",                                     \
+	  "recorded IPIs: from the ICR write to the receiver's EOI")                               \
+	X(sched.wait, "sched_wait", "ns", "from runnable to running")                              \
+	X(sched.slice, "sched_slice", "ns", "from running to not running")
 
 #endif

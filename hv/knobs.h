@@ -9,14 +9,13 @@
 
 #include "hv/config/config.h"
 #include "hv/lib/types.h"
+#include "hv/sched/knobs.h"
 
 /* X(name, default, least, largest, text); nanoseconds where the name ends in _ns */
 #define HV_NUMBERS(X)                                                                              \
 	X(host_poll_ns, 1000000, 100000, 10000000,                                                 \
 	  "a running guest is interrupted at least this often: console, and what a lost "          \
 	  "interrupt may cost")                                                                    \
-	X(slice_ns, 5000000, 100000, 1000000000,                                                   \
-	  "time slice of a vCPU when others wait for its pCPU")                                    \
 	X(lapic_timer_advance_max_ns, 20000, 0, 1000000,                                           \
 	  "a guest's timer is handled at most this much early, to be entered on time; 0: never "   \
 	  "early")                                                                                 \
@@ -38,6 +37,7 @@ struct hv_knobs {
 };
 
 extern struct hv_knobs knobs;
+extern struct sched_knobs sched_knobs; /* hv/sched/knobs.h has their list */
 
 /* One knob, for printing. */
 struct knob_info {
@@ -56,7 +56,7 @@ bool knob_info(const struct hv_knobs *k, u32 n, struct knob_info *info);
 int knob_parse(struct hv_knobs *k, const char *name, const char *value, char *err, size_t errsz);
 
 /* Applies the config's [knobs], reporting what is wrong with its line. After the clock is known. */
-void knobs_init(const struct config *cfg);
+void knobs_init(const struct config *cfg, u32 nr_cpus);
 
 /* Sets one at run time and makes it take effect. Returns as knob_parse(). */
 int knob_set(const char *name, const char *value, char *err, size_t errsz);

@@ -116,8 +116,10 @@ void hv_main(const struct boot_info *boot_info)
 	hv_info("%u pCPU%s in VMX operation, TSC %lu kHz", nr_pcpus, nr_pcpus == 1 ? "" : "s",
 		tsc_hz() / 1000);
 
-	knobs_init(&info->config);
+	knobs_init(&info->config, nr_pcpus);
 	ioport_init();
+	for (u32 i = 0; i < nr_pcpus; i++)
+		pcpu_sched_init(pcpus[i]);
 	start_vms();
 	if (!any_vm_runs() && info->config.poweroff)
 		hv_fatal("no VM runs: %s",

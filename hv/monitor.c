@@ -88,9 +88,12 @@ static const char *cmd_vm(struct out *out, char **word, u32 n)
 
 static const char *vcpu_state_text(const struct vcpu *v)
 {
-	static const char *const text[] = {"off", "queued", "running", "halted"};
+	static const char *const text[] = {"halted", "waking", "queued", "running"};
 
-	return v->state == VCPU_HALTED && v->lapic.wait_for_sipi ? "wait-sipi" : text[v->state];
+	if (v->off)
+		return "off";
+	return v->sched.state == SCHED_BLOCKED && v->lapic.wait_for_sipi ? "wait-sipi"
+									 : text[v->sched.state];
 }
 
 static const char *cmd_vcpu(struct out *out, char **word, u32 n)
@@ -102,9 +105,10 @@ static const char *cmd_vcpu(struct out *out, char **word, u32 n)
 			const struct vcpu *v = vms[i]->vcpus[k];
 
 			out_print(out, "%14s/%-5u %4u %-10s %4u %9lu %9lu %10lu %10lu\n",
-				  vms[i]->name, k, v->pcpu->id, vcpu_state_text(v), v->lapic.id,
-				  tsc_to_ns(v->run_ticks) / 1000000,
-				  tsc_to_ns(v->wait_ticks) / 1000000, v->nr_exits, v->nr_switches);
+				  vms[i]->name, k, v->sched.cpu, vcpu_state_text(v), v->lapic.id,
+				  v->sched.stats.run_ns / 1000000,
+				  v->sched.stats.run_delay_ns / 1000000, v->nr_exits,
+				  v->nr_switches);
 		}
 	}
 	return NULL;
@@ -141,6 +145,35 @@ static const char *cmd_stats(struct out *out, char **word, u32 n)
 	return "usage: stats [table|json]";
 }
 
+static bool parse_u32(const char *s, u32 *value)
+{
+	*value = 0;
+	if (!*s)
+		return false;
+	for (; *s; s++) {
+		if (*s < '0' || *s > '9' || *value > 100000)
+			return false;
+		*value = *value * 10 + *s - '0';
+	}
+	return true;
+}
+
+static const char *cmd_hist(struct out *out, char **word, u32 n)
+{
+	u32 vcpu = STATS_ALL;
+	struct vm *vm;
+
+	if (n < 2 || n > 3 || (n == 3 && !parse_u32(word[2], &vcpu)))
+		return "usage: hist VM [VCPU]";
+	vm = find_vm(word[1]);
+	if (!vm)
+		return "there is no VM of that name; vm lists them";
+	if (n == 3 && vcpu >= vm->nr_vcpus)
+		return "it has no vCPU of that number; vcpu lists them";
+	stats_hist(out, vm, vcpu);
+	return NULL;
+}
+
 struct dump_args {
 	struct vcpu *v;
 	struct out *out;
@@ -158,22 +191,10 @@ static void dump_there(void *arg)
 		vmcs_load(p->loaded->vmcs_pa);
 }
 
-static bool parse_u32(const char *s, u32 *value)
-{
-	*value = 0;
-	if (!*s)
-		return false;
-	for (; *s; s++) {
-		if (*s < '0' || *s > '9' || *value > 100000)
-			return false;
-		*value = *value * 10 + *s - '0';
-	}
-	return true;
-}
-
 static const char *cmd_dump(struct out *out, char **word, u32 n)
 {
 	struct dump_args a = {.out = out};
+	struct pcpu *where;
 	struct vm *vm;
 	u32 id;
 
@@ -185,9 +206,10 @@ static const char *cmd_dump(struct out *out, char **word, u32 n)
 	if (id >= vm->nr_vcpus)
 		return "it has no vCPU of that number; vcpu lists them";
 	a.v = vm->vcpus[id];
-	if (!a.v->pcpu_loaded)
+	if (!a.v->host_state)
 		return "it has never run";
-	pcpu_call(a.v->pcpu, dump_there, &a);
+	where = __atomic_load_n(&a.v->loaded_on, __ATOMIC_ACQUIRE);
+	pcpu_call(where ? where : this_pcpu(), dump_there, &a);
 	return NULL;
 }
 
@@ -202,7 +224,9 @@ static void print_knob(struct out *out, const struct knob_info *k)
 static const char *cmd_knob(struct out *out, char **word, u32 n)
 {
 	static char err[160];
+	const struct sched_knob_info *sk;
 	struct knob_info k;
+	char value[32];
 	bool found = false;
 
 	if (n > 3)
@@ -213,6 +237,13 @@ static const char *cmd_knob(struct out *out, char **word, u32 n)
 		if (n == 2 && strcmp(k.name, word[1]))
 			continue;
 		print_knob(out, &k);
+		found = true;
+	}
+	for (u32 i = 0; (sk = sched_knob_info(i)); i++) {
+		if (n == 2 && strcmp(sk->name, word[1]))
+			continue;
+		sched_knob_get(&sched_knobs, sk->name, value, sizeof(value));
+		out_print(out, "%-28s %-12s %s\n", sk->name, value, sk->text);
 		found = true;
 	}
 	return found ? NULL : "there is no knob of that name; knob lists them";
@@ -267,6 +298,7 @@ static const struct command commands[] = {
     {"vcpu", "", "list the vCPUs: where they are, what they used", cmd_vcpu},
     {"pcpu", "", "list the pCPUs", cmd_pcpu},
     {"stats", "[table|json]", "all counters that are not zero, or all as JSON", cmd_stats},
+    {"hist", "VM [VCPU]", "the histograms of a VM, or of one vCPU", cmd_hist},
     {"dump", "vcpu VM NUMBER", "registers and last exits of a vCPU", cmd_dump},
     {"knob", "[NAME [VALUE]]", "list the knobs, show or set one", cmd_knob},
     {"memory", "", "what the hypervisor's memory is used for", cmd_memory},

@@ -56,11 +56,6 @@ static inline u64 age_of(u64 word, u64 now)
 	return age >> (TIME_BITS - 1) ? 0 : age;
 }
 
-static inline void hist_add(u64 *hist, u64 ticks)
-{
-	hist[min(fls64(ticks | 1), IPI_HIST_BUCKETS - 1)]++;
-}
-
 void ipi_track_setup(struct ipi_track *t, struct ipi_track_vm *vm, u32 index,
 		     struct ipi_counters *count)
 {
@@ -169,7 +164,7 @@ void ipi_track_accept_sent(struct ipi_track *t, u8 vector, u64 now)
 	WRITE_ONCE(t->in_service[vector], token);
 	token = __atomic_exchange_n(&t->pending[vector], 0, __ATOMIC_SEQ_CST);
 	WRITE_ONCE(t->in_service[vector], token);
-	hist_add(t->count->send_to_delivery, age_of(token, now));
+	hist_add(&t->count->send_to_delivery, age_of(token, now));
 }
 
 void ipi_track_eoi_sent(struct ipi_track *t, u8 vector, u64 now)
@@ -182,7 +177,7 @@ void ipi_track_eoi_sent(struct ipi_track *t, u8 vector, u64 now)
 		return;
 	}
 	t->count->eoi_matched++;
-	hist_add(t->count->send_to_eoi, age_of(token, now));
+	hist_add(&t->count->send_to_eoi, age_of(token, now));
 }
 
 bool ipi_track_next(struct ipi_track *t, u64 now, u32 *cursor, struct ipi_wait *out)

@@ -26,6 +26,7 @@
 #ifndef VLAG_APIC_IPI_TRACK_H
 #define VLAG_APIC_IPI_TRACK_H
 
+#include "hv/lib/hist.h"
 #include "hv/lib/types.h"
 
 #define IPI_TRACK_VCPUS 1024 /* what the words have room for */
@@ -58,14 +59,11 @@ struct ipi_track_knobs {
 	X(eoi_matched, "EOIs that cleared the entry of the IPI's sender")                          \
 	X(eoi_unmatched, "EOIs of interrupts that are not recorded IPIs")
 
-#define IPI_HIST_BUCKETS 40 /* bucket b counts latencies in [2^b, 2^(b+1)), the last all above */
-
 struct ipi_counters {
 #define X(name, text) u64 name;
 	IPI_COUNTERS(X)
 #undef X
-	u64 send_to_delivery[IPI_HIST_BUCKETS]; /* recorded at the receiver, ticks */
-	u64 send_to_eoi[IPI_HIST_BUCKETS];	/* recorded at the receiver, ticks */
+	struct hist send_to_delivery, send_to_eoi; /* at the receiver, ticks; hv/counters.h */
 };
 
 struct ipi_track;

@@ -177,7 +177,7 @@ static u64 next_event_ns(struct vm *vm, u64 now)
 
 static void set_device_timer(struct vm *vm, u64 now)
 {
-	struct pcpu *p = vm->vcpus[0]->pcpu;
+	struct pcpu *p = vcpu_pcpu(vm->vcpus[0]);
 	u64 at = next_event_ns(vm, now);
 
 	if (at == vm->dev_timer_ns)

@@ -205,27 +205,48 @@ static void restore_registers(struct vcpu *v)
 void vcpu_unload_current(void)
 {
 	struct pcpu *p = this_pcpu();
+	struct vcpu *v = p->loaded;
 
-	if (!p->loaded)
+	if (!v)
 		return;
-	save_registers(p->loaded);
-	vmcs_clear(p->loaded->vmcs_pa);
-	p->loaded->launched = false;
+	save_registers(v);
 	p->loaded = NULL;
+	if (nr_pcpus > 1) { /* so that any of them may load it */
+		vmcs_clear(v->vmcs_pa);
+		v->launched = false;
+	}
+	__atomic_store_n(&v->loaded_on, NULL, __ATOMIC_RELEASE);
+}
+
+/* @v moved here while its registers are still in the CPU where it ran: that one puts them into
+ * memory when it loads another vCPU or goes idle. It never waits for us meanwhile with something
+ * loaded, so this ends. */
+static void wait_until_unloaded(struct vcpu *v)
+{
+	struct pcpu *there = __atomic_load_n(&v->loaded_on, __ATOMIC_ACQUIRE);
+
+	if (likely(!there))
+		return;
+	pcpu_kick(there);
+	while (__atomic_load_n(&v->loaded_on, __ATOMIC_ACQUIRE)) {
+		pcpu_serve();
+		cpu_relax();
+	}
 }
 
 void vcpu_load(struct vcpu *v)
 {
 	struct pcpu *p = this_pcpu();
-	bool first = !v->pcpu_loaded;
+	bool first = !v->host_state;
 
 	if (p->loaded == v)
 		return;
-	if (p->loaded)
-		save_registers(p->loaded);
+	vcpu_unload_current();
+	wait_until_unloaded(v);
 	if (first)
 		vmcs_clear(v->vmcs_pa);
 	vmcs_load(v->vmcs_pa);
+	v->loaded_on = p;
 	p->loaded = v;
 	p->nr_switches++;
 	v->nr_switches++;
@@ -233,10 +254,10 @@ void vcpu_load(struct vcpu *v)
 		write_controls(v);
 		write_host_state(v);
 	}
-	if (v->pcpu_loaded != p) {
+	if (v->host_state != p) {
 		write_host_pcpu(p);
-		invept_context(v->vm->eptp);
-		v->pcpu_loaded = p;
+		invept_context(v->vm->eptp); /* what this CPU remembers from an earlier stay */
+		v->host_state = p;
 	}
 	restore_registers(v);
 }
@@ -377,7 +398,7 @@ static void timer_fired(struct timer *t, u64 now)
 
 void vcpu_arm(struct vcpu *v, u64 now)
 {
-	struct pcpu *p = v->pcpu;
+	struct pcpu *p = this_pcpu();
 	/* On the boot CPU the console waits: guests that exit all the time must not put it off. */
 	u64 at = p->id == 0 ? p->next_poll : now + host_poll_ticks;
 	u64 deadline = vlapic_timer_deadline(&v->lapic), left;
@@ -385,8 +406,7 @@ void vcpu_arm(struct vcpu *v, u64 now)
 	if (deadline != VLAPIC_TIMER_NONE)
 		at = min(at, deadline - v->tsc_offset - p->timer_advance);
 	at = min(at, READ_ONCE(p->timers.next));
-	if (READ_ONCE(p->runq.nr))
-		at = min(at, v->slice_end);
+	at = min(at, p->slice_end);
 	v->armed_tsc = at;
 	if (!vmx_caps.save_preemption_timer) {
 		lapic_timer_arm(at);
@@ -408,7 +428,7 @@ bool vcpu_wakeable(const struct vcpu *v, u64 now)
 	if (!v->halted_if)
 		return false;
 	return vlapic_pending(l) >= 0 ||
-	       vlapic_timer_deadline(l) <= vcpu_guest_tsc(v, now) + v->pcpu->wake_advance ||
+	       vlapic_timer_deadline(l) <= vcpu_guest_tsc(v, now) + vcpu_pcpu(v)->wake_advance ||
 	       ((events & VLAPIC_EV_LINT0) && vlapic_extint(l));
 }
 

@@ -170,14 +170,14 @@ static void make_cpuid(struct vm *vm)
 }
 
 /* check_affinity() has found one. */
-static struct pcpu *place(const struct cfg_vm *cfg)
+static u32 place(const struct cfg_vm *cfg)
 {
 	u32 id = next_pcpu % nr_pcpus;
 
 	while (!bit_test(cfg->affinity, id))
 		id = (id + 1) % nr_pcpus;
 	next_pcpu = id + 1;
-	return pcpus[id];
+	return id;
 }
 
 static void check_affinity(struct vm *vm)
@@ -192,11 +192,17 @@ static void check_affinity(struct vm *vm)
 
 static void make_vcpus(struct vm *vm)
 {
+	struct sched_group_rq *rqs;
+
 	vm->vcpus = page_alloc(vm->nr_vcpus * sizeof(*vm->vcpus), PAGE_SIZE, PAGES_VM);
+	rqs = page_alloc(nr_pcpus * sizeof(*rqs), PAGE_SIZE, PAGES_VM);
+	sched_group_init(&vm->group, vm->id, vm->cfg->weight, rqs, nr_pcpus);
 	apic_map_setup(&vm->apic_map, &track_knobs);
 	for (u32 i = 0; i < vm->nr_vcpus; i++) {
 		vm->vcpus[i] = vcpu_create(vm, i);
-		vm->vcpus[i]->pcpu = place(vm->cfg);
+		sched_vcpu_init(&vm->vcpus[i]->sched, &vm->group, i, SCHED_WEIGHT_DEFAULT, 0,
+				place(vm->cfg), vm->cfg->affinity);
+		vm->vcpus[i]->off = true;
 	}
 	vioapic_setup(&vm->ioapic, &vm->apic_map, 0 /* as in the MADT */);
 	vpic_setup(&vm->pic, &vm->vcpus[0]->lapic);

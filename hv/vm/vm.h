@@ -20,6 +20,7 @@
 #include "hv/dev/uart.h"
 #include "hv/lib/lock.h"
 #include "hv/lib/types.h"
+#include "hv/sched/sched.h"
 #include "hv/timer.h"
 #include "hv/vm/guest_mem.h"
 
@@ -66,6 +67,7 @@ struct vm {
 	u64 epoch_ns;			   /* wall clock at VM time 0, ns since 1970 */
 	struct cpu_boot_state *boot_state; /* of vCPU 0, from the loader */
 
+	struct sched_group group; /* for the scheduler */
 	struct spinlock map_lock; /* a leaf: apic_map_update() */
 	struct apic_map apic_map;
 	struct vioapic ioapic;

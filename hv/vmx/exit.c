@@ -79,7 +79,7 @@ enum exit_action vcpu_requests(struct vcpu *v)
 	}
 	if (requests & REQ_TIMER) {
 		__atomic_and_fetch(&v->requests, ~(u64)REQ_TIMER, __ATOMIC_SEQ_CST);
-		action = vcpu_time_passed(v, v->halted ? v->pcpu->wake_advance : 0);
+		action = vcpu_time_passed(v, v->halted ? this_pcpu()->wake_advance : 0);
 	}
 	if (READ_ONCE(v->requests) & REQ_EVENT)
 		action |= vcpu_deliver(v);
@@ -101,7 +101,7 @@ static void check_lapic_timer(struct vcpu *v, u64 now, u64 advance)
 
 enum exit_action vcpu_time_passed(struct vcpu *v, u64 advance)
 {
-	struct pcpu *p = v->pcpu;
+	struct pcpu *p = this_pcpu();
 	u64 now = rdtsc();
 
 	check_lapic_timer(v, now, advance);
@@ -111,7 +111,7 @@ enum exit_action vcpu_time_passed(struct vcpu *v, u64 advance)
 		boot_cpu_poll();
 		p->next_poll = now + host_poll_ticks;
 	}
-	if (READ_ONCE(p->runq.nr) && now >= v->slice_end)
+	if (now >= pcpu_slice_end(p, now))
 		return EXIT_LEAVE;
 	vcpu_arm(v, now);
 	return EXIT_RESUME;
@@ -145,12 +145,12 @@ void timer_wait(struct vcpu *v, u64 *advance)
 
 enum exit_action exit_preemption_timer(struct vcpu *v)
 {
-	enum exit_action action = vcpu_time_passed(v, v->pcpu->timer_advance);
+	enum exit_action action = vcpu_time_passed(v, this_pcpu()->timer_advance);
 
 	if (READ_ONCE(v->requests) & REQ_EVENT)
 		action |= vcpu_deliver(v);
 	if (v->not_before)
-		timer_wait(v, &v->pcpu->timer_advance);
+		timer_wait(v, &this_pcpu()->timer_advance);
 	return action;
 }
 
@@ -162,7 +162,7 @@ enum exit_action exit_external_interrupt(struct vcpu *v)
 	if (vector != VEC_KICK)
 		return vcpu_time_passed(v, 0);
 	/* Who kicks has set a request before, or a timer that is now the first. */
-	if (READ_ONCE(v->pcpu->timers.next) < v->armed_tsc)
+	if (READ_ONCE(this_pcpu()->timers.next) < v->armed_tsc)
 		vcpu_arm(v, rdtsc());
 	return EXIT_RESUME;
 }

@@ -293,7 +293,7 @@ void vcpu_timer_changed(struct vcpu *v)
 	u64 deadline = vlapic_timer_deadline(&v->lapic);
 
 	if (deadline != VLAPIC_TIMER_NONE &&
-	    deadline - v->tsc_offset - v->pcpu->timer_advance < v->armed_tsc)
+	    deadline - v->tsc_offset - this_pcpu()->timer_advance < v->armed_tsc)
 		vcpu_arm(v, rdtsc());
 }
 

@@ -40,6 +40,19 @@ static void counters_doc_write(FILE *f)
 #define X(name, text) fprintf(f, "| `%s` | %s |\n", #name, text);
 	IPI_COUNTERS(X)
 #undef X
+	fprintf(
+	    f, "\n"
+	       "## Histograms of a vCPU\n"
+	       "\n"
+	       "One bucket for each power of two. The monitor's `hist VM [VCPU]` draws them, "
+	       "`stats` has a line for each\n"
+	       "VM, `stats json` has `vms[].histograms` with `[smallest value, how many]` for each "
+	       "bucket.\n"
+	       "\n"
+	       "| histogram | unit | meaning |\n| --- | --- | --- |\n");
+#define X(member, name, unit, text) fprintf(f, "| `%s` | %s | %s |\n", name, unit, text);
+	VCPU_HISTS(X)
+#undef X
 	fprintf(f, "\n"
 		   "## Exits of a vCPU by reason\n"
 		   "\n"

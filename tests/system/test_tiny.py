@@ -19,14 +19,16 @@ ANY_END = r"(?:debug-exit status \d|poweroff|triple fault|killed|reset|stopped)"
 class Guest:
     """One VM: @image of tests/guests with @cmdline, and @keys for its section.
 
-    @lines: regular expressions of lines that it has to print; @end: how it has to end; @steps:
-    further arguments of `vlag run` after its start, where NUMBER is the VM's, which attach the
-    console to it.
+    @lines: regular expressions of lines that it has to print; @end: how it has to end; @before:
+    commands to the monitor before its start; @steps: further arguments of `vlag run` after its
+    start, where NUMBER is the VM's, which attach the console to it.
     """
 
-    def __init__(self, image, cmdline="", lines=(), end=PASSED, name=None, steps=(), **keys):
+    def __init__(self, image, cmdline="", lines=(), end=PASSED, name=None, before=(), steps=(),
+                 **keys):
         self.image, self.cmdline, self.lines, self.end = image, cmdline, lines, end
         self.name, self.steps, self.attached = name or image, steps, bool(steps)
+        self.before = before
         self.keys = {"memory": "16M", "debug_exit": "0xf4"} | keys
 
     def section(self):
@@ -57,7 +59,8 @@ class Tiny(vlagtest.BootedOnce):
 def one_by_one(members):
     """Steps that start each VM when the one before it has ended: it has the machine for itself."""
     for number, guest in enumerate(members):
-        yield from ("--cmd", f"vm start {guest.name}")
+        for command in (*guest.before, f"vm start {guest.name}"):
+            yield from ("--cmd", command)
         yield from (step.replace("NUMBER", str(number)) for step in guest.steps)
         yield from ("--until", f"^vlag: vm {guest.name}: ended: {ANY_END}")
 
@@ -168,6 +171,74 @@ def wakeups():
 @guests(wakeups(), pcpus=2)
 class Wakeups(Tiny):
     """Each with vCPUs on both pCPUs."""
+
+
+def patterns():
+    """IPIs in a known pattern; the last two with every receiver of a multicast recorded."""
+    more = {"vcpus": 4, "lines": ["ipi-pattern: 4 CPUs, x2?APIC"]}
+    yield from in_both_modes("ipi-pattern", "unicast=20 multicast=5 broadcast=4 self=3", **more)
+    yield Guest("ipi-pattern", "unicast=3 multicast=2 broadcast=1 self=2", **more,
+                name="ipi-pattern-overcommitted", affinity="0-1")
+    yield Guest("ipi-pattern", "unicast=2 multicast=6 broadcast=3 self=1", **more,
+                name="ipi-pattern-multicast", before=["knob ipi_track_multicast on"])
+    yield Guest("ipi-pattern", "unicast=2 multicast=6 broadcast=3 self=1", **more,
+                name="ipi-pattern-multicast-xapic", apic="xapic")
+
+
+@guests(patterns(), pcpus=4)
+class IpiPattern(Tiny):
+    """The recorder's counts equal the pattern exactly."""
+
+    options = {"stats": True}
+
+    def vm(self, name):
+        """The statistics of the VM @name and the arguments of its guest."""
+        guest = next(one for one in patterns() if one.name == name)
+        arguments = {key: int(value) for key, value in
+                     (word.split("=") for word in guest.cmdline.split())}
+        return next(vm for vm in self.machine.stats["vms"] if vm["name"] == name), arguments
+
+    def assert_counts(self, name, multicast):
+        """All counters of @name follow from the pattern; @multicast: ipi_track_multicast."""
+        vm, n = self.vm(name)
+        cpus, others = 4, 3
+        unicast = cpus * others * n["unicast"] + 2 * others
+        many = cpus * n["multicast"] * 2 + cpus * n["broadcast"] * 3  # each to all others
+        selves = cpus * (n["multicast"] + 2 * n["broadcast"] + 2 * n["self"])
+        recorded = unicast + (others * many if multicast else 0)
+        want = {
+            "ipi_unicast": unicast,
+            "ipi_multicast": cpus * n["multicast"] * 2,
+            "ipi_broadcast": cpus * n["broadcast"] * 3,
+            "ipi_self": cpus * n["self"] * 2,
+            "ipi_init": others, "ipi_sipi": others,
+            "ipi_nmi": 0, "ipi_nowhere": 0, "ipi_invalid": 0, "ipi_slow": 0,
+            "ipi_tracked": recorded, "eoi_matched": recorded,
+            "eoi_unmatched": others * many + unicast - recorded + selves,
+            "ipi_expired": 0, "ipi_coalesced": 0, "ipi_overwritten": 0,
+        }
+        got = {key: vm["counters"][key] for key in want}
+        self.assertEqual(got, want)
+        sums = {key: sum(vcpu["counters"][key] for vcpu in vm["vcpus"]) for key in want}
+        self.assertEqual(sums, want)
+        for hist in vm["histograms"]["ipi_send_to_delivery"], vm["histograms"]["ipi_send_to_eoi"]:
+            self.assertEqual(hist["count"], recorded)
+            self.assertEqual(sum(count for _, count in hist["buckets"]), recorded)
+        self.assertLess(vm["histograms"]["ipi_send_to_delivery"]["sum"],
+                        vm["histograms"]["ipi_send_to_eoi"]["sum"])
+
+    def test_counts_equal_the_pattern_in_x2apic_mode(self):
+        self.assert_counts("ipi-pattern-x2apic", False)
+
+    def test_counts_equal_the_pattern_in_xapic_mode(self):
+        self.assert_counts("ipi-pattern-xapic", False)
+
+    def test_counts_equal_the_pattern_where_vcpus_share_pcpus(self):
+        self.assert_counts("ipi-pattern-overcommitted", False)
+
+    def test_every_receiver_of_a_multicast_can_be_recorded(self):
+        self.assert_counts("ipi-pattern-multicast", True)
+        self.assert_counts("ipi-pattern-multicast-xapic", True)
 
 
 @guests(plain(), in_both_modes("lapic-timer"), in_both_modes("smp", vcpus=3),

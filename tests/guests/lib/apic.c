@@ -25,6 +25,11 @@ void apic_write(u32 reg, u32 value)
 		*mmio(reg) = value;
 }
 
+bool apic_bit(u32 reg, u8 vector)
+{
+	return apic_read(reg + vector / 32 * 0x10) >> vector % 32 & 1;
+}
+
 void apic_eoi(void)
 {
 	apic_write(APIC_EOI, 0);

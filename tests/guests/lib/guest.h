@@ -98,6 +98,7 @@ enum {
 	APIC_DFR = 0xe0,
 	APIC_SVR = 0xf0,
 	APIC_ISR = 0x100,
+	APIC_TMR = 0x180,
 	APIC_IRR = 0x200,
 	APIC_ESR = 0x280,
 	APIC_ICR = 0x300,
@@ -125,6 +126,8 @@ enum {
 #define ICR_STARTUP 0x4600
 #define ICR_NMI 0x4400
 #define ICR_FIXED 0x4000
+#define ICR_LOWEST 0x100
+#define ICR_LOGICAL 0x800
 #define ICR_SELF 0x40000
 #define ICR_ALL 0x80000
 #define ICR_OTHERS 0xc0000
@@ -137,6 +140,8 @@ bool apic_has_x2apic(void);
 bool apic_has_deadline(void);
 u32 apic_read(u32 reg);
 void apic_write(u32 reg, u32 value);
+/* Is @vector set in the bitmap that begins at @reg: APIC_ISR, APIC_TMR or APIC_IRR? */
+bool apic_bit(u32 reg, u8 vector);
 void apic_eoi(void);
 u32 apic_id(void);
 void apic_icr(u32 dest, u32 low); /* waits for the delivery status in xAPIC mode */
@@ -156,8 +161,10 @@ void pic_mask(void);
 /* Starts every CPU in the MADT; returns the number of CPUs. A CPU that does not come is a failure.
  */
 u32 smp_start(void);
-/* Stops an idle CPU with INIT and starts it again. */
+/* Stops a CPU with INIT, whatever it does, and starts it again. Its job is given up. */
 void smp_restart(u32 cpu);
+/* If set: what a CPU other than 0 calls as soon as it has started, its APIC as it found it. */
+extern void (*smp_on_start)(void);
 u32 smp_cpu(void); /* number of this CPU, 0 for the boot CPU */
 u32 smp_apic_id(u32 cpu);
 /* Runs @job(@arg) on @cpu, which must be idle and is woken by an IPI; interrupts are off when @job
@@ -172,6 +179,9 @@ void pit_start(u16 ticks);
 bool pit_done(void);
 u64 tsc_hz(void); /* measured once against the PIT over 10 ms */
 void delay_ticks(u64 tsc_ticks);
+/* Spins until *@count is @value. More, or not as much for a long time, is a failure that names
+ * @what. */
+void wait_count(const u32 *count, u32 value, const char *what);
 
 /* --- instructions --- */
 
@@ -180,6 +190,19 @@ void delay_ticks(u64 tsc_ticks);
 static inline void pause(void)
 {
 	__asm__ volatile("pause" ::: "memory");
+}
+
+static inline u64 read_cr8(void)
+{
+	u64 v;
+
+	__asm__ volatile("mov %%cr8, %0" : "=r"(v)::"memory");
+	return v;
+}
+
+static inline void write_cr8(u64 v)
+{
+	__asm__ volatile("mov %0, %%cr8" ::"r"(v) : "memory");
 }
 
 static inline void cli(void)

@@ -19,6 +19,7 @@ void ap_start(u32 cpu);
 extern u8 stacks[MAX_CPUS][STACK_SIZE];
 extern const u8 trampoline[], trampoline_end[];
 
+void (*smp_on_start)(void);
 u32 ap_index; /* of the CPU that is being started; read by the trampoline */
 static struct cpu cpus[MAX_CPUS];
 
@@ -37,6 +38,8 @@ void ap_start(u32 n)
 	struct cpu *c = &cpus[n];
 
 	idt_load();
+	if (smp_on_start)
+		smp_on_start();
 	apic_init();
 	if (apic_id() != c->apic_id)
 		test_fail("CPU %u has APIC id %u, the MADT says %u", n, apic_id(), c->apic_id);
@@ -84,6 +87,7 @@ static void start(u32 n)
 void smp_restart(u32 cpu)
 {
 	WRITE_ONCE(cpus[cpu].alive, false);
+	WRITE_ONCE(cpus[cpu].job, NULL);
 	start(cpu);
 }
 

@@ -2,6 +2,7 @@
 /* PIT channel 2 as the yardstick, and the TSC. */
 #include "tests/guests/lib/guest.h"
 
+#define PATIENCE 2000000000ull /* ticks; what has not come by then is lost */
 #define PIT_HZ 1193182ull
 
 void pit_start(u16 ticks)
@@ -39,4 +40,16 @@ void delay_ticks(u64 tsc_ticks)
 
 	while (rdtsc() - start < tsc_ticks)
 		pause();
+}
+
+void wait_count(const u32 *count, u32 value, const char *what)
+{
+	u64 start = rdtsc();
+	u32 now;
+
+	while ((now = READ_ONCE(*count)) != value) {
+		CHECK(now < value, "%s: %u, not %u", what, now, value);
+		CHECK(rdtsc() - start < PATIENCE, "%s: %u of %u, and no more", what, now, value);
+		pause();
+	}
 }
