@@ -316,7 +316,7 @@ class DepsTest(unittest.TestCase):
 
     def test_an_unknown_group_is_named(self):
         self.assertEqual(self.deps([], "rnu")[:2],
-                         (2, "tools/deps: unknown group rnu; there are build, run, test, nested\n"))
+                         (2, "tools/deps: unknown group rnu; there are build, run, test, nested, long\n"))
 
 
 if __name__ == "__main__":
