@@ -122,6 +122,11 @@ def clocks():
     ]
 
 
+def wakeups(modes, **keys):
+    """Wake-ups that were lost once."""
+    return [Guest("wakeups", f"mode={mode}", name=f"wakeups-{mode}", **keys) for mode in modes]
+
+
 def with_vcpus(vcpus, rounds):
     """What CPUs of one guest do with each other, @rounds times where they pass a token."""
     return [
@@ -132,13 +137,14 @@ def with_vcpus(vcpus, rounds):
                                          "bench: x2apic_ipi_round_trip_halt .*"], vcpus=vcpus),
         Guest("pv-abi", "n=50", [rf"pv-abi: features .*, {vcpus} CPUs"], name="pv-abi-all",
               vcpus=vcpus, pv="all"),
+        *wakeups((1, 2, 4), vcpus=vcpus),
         Guest("ifoff", "ticks=5000000 all=1", [f"ifoff: {vcpus} CPUs spin .*", "ifoff: done"],
               vcpus=vcpus),
     ]
 
 
 @guests(consoles(), plain(), clocks(),
-        [Guest("ifoff", "", ["ifoff: done"]),
+        wakeups([3]), [Guest("ifoff", "", ["ifoff: done"]),
          Guest("poweroff", "", [r"poweroff: switching off\b.*"], end="poweroff")])
 class OneVcpuOnOnePcpu(Tiny):
     """Each with one vCPU, alone on one pCPU."""
