@@ -209,6 +209,31 @@ class Wakeups(Tiny):
     """Each with vCPUs on both pCPUs."""
 
 
+def apics():
+    """The local APIC, its IPIs and what injection has to mind, in both modes."""
+    yield from in_both_modes("self-ipi")
+    yield from in_both_modes("nesting")
+    yield from in_both_modes("tpr", vcpus=2)
+    yield from in_both_modes("ioapic-level")
+    yield from in_both_modes("init-running", vcpus=2)
+    yield from in_both_modes("apic-modes", vcpus=2)
+    yield from in_both_modes("nmi", vcpus=4)
+    yield Guest("shadow", "n=2000", name="shadow-x2apic", vcpus=2)
+    yield Guest("shadow", "n=300", name="shadow-xapic", vcpus=2, apic="xapic")
+    yield from in_both_modes("ipi-target", "n=1000", ["ipi-target: 2 CPUs, 1000 each"], vcpus=2)
+    yield Guest("ipi-dest", "", ["ipi-dest: 18 CPUs"], name="ipi-dest-x2apic", vcpus=18)
+    yield Guest("ipi-dest", "", ["ipi-dest: 4 CPUs"], name="ipi-dest-xapic", vcpus=4, apic="xapic")
+    shared = {"vcpus": 2, "affinity": "1"}
+    yield Guest("ipi-target", "n=20", name="ipi-target-queued", **shared)
+    yield Guest("nmi", "rounds=10", name="nmi-queued", **shared)
+    yield Guest("init-running", "rounds=1", name="init-running-queued", **shared)
+
+
+@guests(apics(), pcpus=4)
+class LocalApic(Tiny):
+    """CPUs of a guest on pCPUs of their own; "queued": they share one, and wait for their turn."""
+
+
 def patterns():
     """IPIs in a known pattern; the last two with every receiver of a multicast recorded."""
     more = {"vcpus": 4, "lines": ["ipi-pattern: 4 CPUs, x2?APIC"]}
