@@ -290,8 +290,9 @@ static inline void spin_interrupt(struct spin_vcpu *v)
 void spin_reset(struct spin_vcpu *v);
 
 /*
- * The guest said on @me that vCPU @target matters (KVM_HC_SCHED_YIELD, KVM_HC_KICK_CPU). Holds for
- * ipi_window_ns, and for one yield. A @target that does not exist is ignored. Owner of @me.
+ * The guest said on @me that vCPU @target (its index, not its APIC id) matters (KVM_HC_SCHED_YIELD,
+ * KVM_HC_KICK_CPU). Holds for ipi_window_ns, and for one yield. A @target that does not exist is
+ * ignored. Owner of @me.
  */
 void spin_hint(struct spin_vcpu *me, u32 target, u64 now);
 
@@ -333,7 +334,7 @@ extern const struct spin_policy spin_policies[SPIN_POLICIES];
 
 /*
  * @me, RUNNING, spins: begins a search. @in_kernel: its CPL is 0. @spun: ticks that it has spun, as
- * far as known. @now: ticks of the clock that the tracker uses. False if there is nobody else in
+ * far as known. @now: the clock of the tracker, host TSC. False if there is nobody else in
  * the VM. After true, spin_stop() must follow.
  */
 bool spin_start(struct spin_walk *w, struct spin_vcpu *me, bool in_kernel, u64 spun, u64 now);
