@@ -334,8 +334,8 @@ extern const struct spin_policy spin_policies[SPIN_POLICIES];
 
 /*
  * @me, RUNNING, spins: begins a search. @in_kernel: its CPL is 0. @spun: ticks that it has spun, as
- * far as known. @now: the clock of the tracker, host TSC. False if there is nobody else in
- * the VM. After true, spin_stop() must follow.
+ * far as known. @now: the clock of the tracker, host TSC. False if no vCPU of the
+ * VM waits. After true, spin_stop() must follow.
  */
 bool spin_start(struct spin_walk *w, struct spin_vcpu *me, bool in_kernel, u64 spun, u64 now);
 
