@@ -43,6 +43,9 @@
 #define SPIN_MAP_WORDS (CFG_MAX_VCPUS / 64)
 #define SPIN_FIFO_SLOTS (4 * CFG_MAX_VCPUS)
 #define SPIN_TRIES_MAX 10
+#define SPIN_BOOSTS                                                                                \
+	8 /* yields to one target of which the spinners are remembered; power of two               \
+	   */
 
 /* X(NAME, word, text): why a candidate was chosen; the counters dy_* follow this order. */
 #define SPIN_CLASSES(X)                                                                            \
@@ -171,11 +174,10 @@ struct spin_vcpu {
 	u32 hint;      /* vCPU named by the guest + 1, 0: none */
 	u64 hint_time;
 	u64 left; /* when it gave its pCPU away in a spin, 0: not */
-	/* as target, under its run queue's lock: yields whose outcome is open, and the last of them
-	 */
+	/* as target, under its run queue's lock: how many yields to it have no outcome yet, and the
+	   last of them, class << 8 | spinner each */
 	u32 boosts;
-	u32 boost_class;
-	struct spin_vcpu *booster;
+	u16 boosted_by[SPIN_BOOSTS];
 	struct spin_ple ple;
 	struct spin_stats stats;
 	struct hist wait; /* ticks from giving the pCPU away in a spin to running again */
