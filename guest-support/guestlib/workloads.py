@@ -137,11 +137,13 @@ def _make(workload, folder):
     say(f"{workload}: {sum(sizes.values()) >> 10} KiB with its {len(sizes) - 1} libraries")
 
 
-def tree(workload):
-    """The folder with the files of WORKLOAD as they lie in the guest."""
-    if workload not in PROGRAMS:
-        raise Error(f"no workload '{workload}': there are {', '.join(PROGRAMS)}")
-    package = debian.find_or_cached(PROGRAMS[workload][0])
+def trees(workloads):
+    """The folders with the files of WORKLOADS as they lie in the guest."""
+    packages = debian.find_all([PROGRAMS[workload][0] for workload in workloads])
+    return [_tree(workload, packages[PROGRAMS[workload][0]]) for workload in workloads]
+
+
+def _tree(workload, package):
     recipe = "\n".join(
         [repr(PROGRAMS[workload][:2]), str(DBENCH_LINES)]
         + [inspect.getsource(step) for step in (_make, resolve, _shorten_dbench, Packages)]
