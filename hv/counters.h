@@ -14,6 +14,8 @@
 	X(cnt_halts, "halts", "HLT that blocked the vCPU")                                         \
 	X(cnt_wakeups, "wakeups", "wake-ups from HLT or the wait for SIPI")                        \
 	X(cnt_timer_irqs, "timer_irqs", "expiries of the guest's LAPIC timer")                     \
+	X(cnt_pv_tlb_flushes, "pv_tlb_flushes",                                                    \
+	  "TLB flushes at an entry that another vCPU had asked for while this one was preempted")  \
 	X(cnt_unknown_msr, "unknown_msr", "RDMSR and WRMSR answered with #GP")                     \
 	X(cnt_unknown_port, "unknown_port", "port accesses that no device answered")               \
 	X(cnt_unknown_mmio, "unknown_mmio", "memory accesses to neither RAM nor a device")         \

@@ -14,6 +14,8 @@
 
 /* X(name, default, least, largest, text); nanoseconds where the name ends in _ns */
 #define HV_NUMBERS(X)                                                                              \
+	X(steal_interval_ns, 1000000000, 10000000, 3600000000000,                                  \
+	  "the monitor's steal ratio and runnable vCPUs of a VM are means over this long")         \
 	X(host_poll_ns, 1000000, 100000, 10000000,                                                 \
 	  "a running guest is interrupted at least this often: console, and what a lost "          \
 	  "interrupt may cost")                                                                    \
@@ -25,6 +27,8 @@
 
 /* X(name, default, text) */
 #define HV_SWITCHES(X)                                                                             \
+	X(steal_preempted_halted, false,                                                           \
+	  "steal time: a vCPU that halted counts as preempted, as in KVM before 5.19")             \
 	X(ipi_tracking_enabled, true, "record who waits for the acknowledgement of which IPI")     \
 	X(ipi_track_multicast, false, "record every receiver of an IPI to several vCPUs")
 

@@ -15,6 +15,7 @@
 #include "hv/paging.h"
 #include "hv/panic.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/smp.h"
 #include "hv/tsc.h"
 #include "hv/vm/run.h"
@@ -136,6 +137,7 @@ void boot_cpu_poll(void)
 	static bool said;
 
 	console_poll();
+	pv_poll();
 	if (!vms_all_ended()) {
 		said = false;
 		return;

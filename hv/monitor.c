@@ -12,6 +12,7 @@
 #include "hv/panic.h"
 #include "hv/paging.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/stats.h"
 #include "hv/tsc.h"
 #include "hv/vm/load.h"
@@ -49,13 +50,22 @@ static struct vm *find_vm(const char *name)
 
 static const char *list_vms(struct out *out)
 {
-	out_print(out, "id name             state      vcpus  memory  loaded\n");
+	out_print(out,
+		  "id name             state      vcpus  memory  steal  total runnable preferred  "
+		  "loaded\n");
 	for (u32 i = 0; i < nr_vms; i++) {
 		const struct vm *vm = vms[i];
+		const struct pv_means *mean = &vm->view.mean;
+		u32 total = pv_vm_steal_permille(vm);
+		char preferred[64];
 
-		out_print(out, "%2u %-16s %-10s %5u %4llu MiB  %s\n", vm->id, vm->name,
-			  vm_state_text(vm), vm->nr_vcpus, vm->cfg->memory / MiB,
-			  vm->boot_state->what[0] ? vm->boot_state->what : "-");
+		report_text(&vm->report, preferred, sizeof(preferred));
+		out_print(out,
+			  "%2u %-16s %-10s %5u %4llu MiB %3u.%u%% %3u.%u%% %5u.%02u %-9s  %s\n",
+			  vm->id, vm->name, vm_state_text(vm), vm->nr_vcpus, vm->cfg->memory / MiB,
+			  mean->steal_permille / 10, mean->steal_permille % 10, total / 10,
+			  total % 10, mean->runnable_centi / 100, mean->runnable_centi % 100,
+			  preferred, vm->boot_state->what[0] ? vm->boot_state->what : "-");
 	}
 	return NULL;
 }

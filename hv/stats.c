@@ -9,6 +9,7 @@
 #include "hv/lib/hist.h"
 #include "hv/page.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/tsc.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
@@ -245,11 +246,28 @@ static void json_hist(struct json *j, const struct hist_info *info, const struct
 	json_close(j, '}');
 }
 
+/* What the guest is told as steal since its start, the mean of the last interval, and the guest's
+ * own report. */
+static void json_steal(struct json *j, const struct vm *vm)
+{
+	struct pv_sums sums = pv_vm_sums(vm);
+	char preferred[64];
+
+	report_text(&vm->report, preferred, sizeof(preferred));
+	json_u64(j, "steal_ns", sums.delay_ns - vm->view.start.delay_ns);
+	json_u64(j, "steal_permille", vm->view.mean.steal_permille);
+	json_u64(j, "runnable_centi", vm->view.mean.runnable_centi);
+	json_text(j, "preferred", preferred);
+	json_u64(j, "preferred_reports", vm->report.nr_good);
+	json_u64(j, "preferred_bad", vm->report.nr_bad);
+}
+
 static void json_vm(struct json *j, const struct vm *vm)
 {
 	json_open(j, NULL, '{');
 	json_text(j, "name", vm->name);
 	json_text(j, "state", vm_state_text(vm));
+	json_steal(j, vm);
 	json_open(j, "counters", '{');
 	for (const struct counter_info *c = vcpu_counters;
 	     c < vcpu_counters + ARRAY_SIZE(vcpu_counters); c++)

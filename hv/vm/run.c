@@ -11,6 +11,7 @@
 #include "hv/knobs.h"
 #include "hv/lib/bug.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/tsc.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
@@ -296,6 +297,8 @@ static struct vcpu *pick(struct pcpu *p, struct vcpu *prev, u64 now, bool *off)
 	else if (bit_test(idle_pcpus, p->id))
 		bit_clear_atomic(idle_pcpus, p->id);
 	p->current = next;
+	if (prev && prev != next && !*off)
+		pv_sched_out(prev);
 	p->slice_end = slice_end_tsc(p);
 	sched_end(&p->rq);
 	spin_unlock(&p->rq_lock);
@@ -357,6 +360,22 @@ void pcpu_call(struct pcpu *p, void (*fn)(void *arg), void *arg)
 	}
 }
 
+void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns)
+{
+	struct pcpu *p;
+
+	for (;;) {
+		p = vcpu_pcpu(v);
+		rq_lock(p, rdtsc());
+		if (vcpu_pcpu(v) == p)
+			break;
+		rq_unlock(p, false); /* moved while we waited for the lock */
+	}
+	*run_ns = sched_run_ns(&p->rq, &v->sched);
+	*delay_ns = sched_run_delay_ns(&p->rq, &v->sched);
+	rq_unlock(p, false);
+}
+
 /* Nobody to run: sleep until an interrupt. This pCPU's bit in idle_pcpus was set under the lock, so
  * a waker sends one. */
 static void idle(struct pcpu *p)
@@ -401,6 +420,7 @@ static void run(struct vcpu *v)
 		vcpu_request(v, REQ_EVENT);
 	if (READ_ONCE(v->requests) && vcpu_requests(v) == EXIT_LEAVE)
 		return;
+	pv_sched_in(v, vcpu_run_delay_ns(v));
 	if (!v->lapic.wait_for_sipi)
 		v->halted = false;
 	if (v->not_before)

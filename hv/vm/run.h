@@ -27,6 +27,10 @@ __noreturn void pcpu_run(void);
  */
 void vcpu_kick(struct vcpu *v);
 
+/* How long @v has run and how long it was runnable and not running, up to now. Takes the lock of
+ * its run queue. */
+void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns);
+
 /*
  * Directed yield of @me, which runs here, to the candidate of @w; the outcome goes into @w. True if
  * @me must leave the pCPU now. Takes the locks of both run queues.

@@ -316,6 +316,7 @@ static void write_common_state(struct vcpu *v)
 	vmwriten(VMCS_GUEST_SYSENTER_EIP, 0);
 	vmwrite32(VMCS_ENTRY_INTR_INFO, 0);
 	v->halted = false;
+	pv_vcpu_init(&v->pv);
 	spin_reset(&v->spin);
 	vcpu_set_window(v, false);
 	vcpu_set_nmi_window(v, false);
@@ -348,7 +349,6 @@ void vcpu_power_up(struct vcpu *v)
 	v->tsc_adjust = 0;
 	v->tsc_offset = -(s64)v->vm->tsc_base;
 	v->lapic.tsc_offset = v->tsc_offset;
-	v->system_time_msr = v->wall_clock_msr = v->steal_msr = 0;
 	v->misc_enable = 1;
 	v->cr2 = 0;
 	if (this_pcpu()->loaded == v)
@@ -419,7 +419,9 @@ static void timer_fired(struct timer *t, u64 now)
 void vcpu_arm(struct vcpu *v, u64 now)
 {
 	struct pcpu *p = this_pcpu();
-	u64 at = now + host_poll_ticks, deadline = vlapic_timer_deadline(&v->lapic), left;
+	/* On the boot CPU the console waits: guests that exit all the time must not put it off. */
+	u64 at = p->id == 0 ? p->next_poll : now + host_poll_ticks;
+	u64 deadline = vlapic_timer_deadline(&v->lapic), left;
 
 	if (deadline != VLAPIC_TIMER_NONE)
 		at = min(at, deadline - v->tsc_offset - p->timer_advance);
@@ -443,7 +445,7 @@ bool vcpu_wakeable(const struct vcpu *v, u64 now)
 
 	if (l->wait_for_sipi)
 		return events & (VLAPIC_EV_INIT | VLAPIC_EV_SIPI);
-	if (events & (VLAPIC_EV_INIT | VLAPIC_EV_NMI))
+	if ((events & (VLAPIC_EV_INIT | VLAPIC_EV_NMI)) || READ_ONCE(v->pv.unhalted))
 		return true;
 	if (!v->halted_if)
 		return false;

@@ -19,6 +19,7 @@
 #include "hv/lib/types.h"
 #include "hv/spin/spin.h"
 #include "hv/pcpu.h"
+#include "hv/pv/msr.h"
 #include "hv/sched/sched.h"
 #include "hv/timer.h"
 #include "hv/vm/vm.h"
@@ -100,8 +101,7 @@ struct vcpu {
 	u64 dr[4], dr6;
 	u64 cr2;
 	u64 misc_enable;
-	u64 system_time_msr, wall_clock_msr, steal_msr; /* as written by the guest */
-	u32 kvmclock_version;
+	struct pv_vcpu pv;
 
 	u64 nr_switches;
 };
@@ -125,6 +125,13 @@ static inline struct pcpu *vcpu_pcpu(const struct vcpu *v)
 static inline struct vcpu *vcpu_of_sched(struct sched_vcpu *s)
 {
 	return s ? container_of(s, struct vcpu, sched) : NULL;
+}
+
+/* How long @v was runnable and not running, ns: exact for a vCPU that runs, for others as of their
+ * last change of state. */
+static inline u64 vcpu_run_delay_ns(const struct vcpu *v)
+{
+	return v->sched.stats.run_delay_ns;
 }
 
 #define COUNT(v, name) ((v)->counters[name]++)

@@ -14,7 +14,7 @@
 #include "hv/page.h"
 #include "hv/panic.h"
 #include "hv/pcpu.h"
-#include "hv/pv/clock.h"
+#include "hv/pv/edge.h"
 #include "hv/tsc.h"
 #include "hv/vm/acpi_tables.h"
 #include "hv/vm/load.h"
@@ -169,7 +169,8 @@ static void make_cpuid(struct vm *vm)
 {
 	struct cpuid_features f = {
 	    .nr_vcpus = vm->nr_vcpus,
-	    .kvm = pv_cpuid_features(vm->cfg->pv),
+	    .max_vcpus = vm->cfg->max_vcpus,
+	    .kvm = pv_cpuid_features(vm->pv.features, vm->pv.stable),
 	    .xcr0 = xcr0_guest_mask(),
 	    .rdtscp = vmx_caps.rdtscp,
 	    .invpcid = vmx_caps.invpcid,
@@ -254,6 +255,7 @@ void vm_create(const struct boot_info *info, const struct cfg_vm *cfg)
 	vm->apic_page = (u64)page_alloc(PAGE_SIZE, PAGE_SIZE, PAGES_VM);
 	if (vmx_caps.apic_access)
 		ept_map(vm->eptp, VLAPIC_BASE, vm->apic_page, PAGE_SIZE);
+	pv_vm_create(vm);
 	make_cpuid(vm);
 	make_vcpus(vm);
 }
@@ -337,6 +339,7 @@ int vm_start(struct vm *vm)
 		vlapic_reset(&v->lapic, vm->cfg->apic == CFG_APIC_X2APIC, i == 0);
 	}
 	vlapic_virtual_wire(&vm->vcpus[0]->lapic);
+	pv_vm_start(vm);
 	vm->nr_active = vm->nr_vcpus;
 	vm->state = VM_RUNNING;
 	any_started = true;
