@@ -30,7 +30,7 @@ _RESULT = "vlag-result: "
 _FOLDED = re.compile(r"steald: (?:steal \S+ %: prefers|the kernel prefers) (\S+)")
 _BAD_KNOB = re.compile(r"^vlag: .*\[knobs\].*$", re.M)
 # Counters of a vCPU that are shown where the hypervisor has them.
-COUNTERS = ("exits_total", "directed_yield_attempted", "directed_yield_successful")
+COUNTERS = ("exits_total", "wait_ns", "directed_yield_attempted", "directed_yield_successful")
 
 
 class Guests:
@@ -162,6 +162,8 @@ def summarize(point, results, stats, folded):
         values = [vcpu.get(counter, vcpu.get("counters", {}).get(counter)) for vcpu in vcpus]
         if all(value is not None for value in values):
             row[counter] = sum(values)
+    errors = [vcpu.get("counters", {}).get("fair_err_max_ns") for vcpu in vcpus]
+    row["fair_err_max_ns"] = None if None in errors else max(errors)
     return row
 
 
@@ -208,11 +210,15 @@ def text(rows):
     def rate(row):
         tried, won = row.get("directed_yield_attempted"), row.get("directed_yield_successful")
         return f"{won / tried:.1%} of {tried:,}" if tried else "-"
+
+    def per(value, unit):
+        return None if value is None else round(value / unit)
     head = ["workload", "VMs", "policy", "fold", "ops/s, all VMs", "gain", "slowest VM",
-            "fastest VM", "p99, ns", "steal, ms", "fewest CPUs", "exits", "directed yields"]
+            "fastest VM", "p99, ns", "steal, ms", "waited, ms", "fair_err_max, us", "fewest CPUs", "exits", "directed yields"]
     return table.render(head, [
         [row["workload"], str(row["vms"]), row["policy"], row["fold"], row["ops_per_s"], gain(row),
-         row["vm_min"], row["vm_max"], row["p99_ns"], row["steal_ms"], row["folded"],
+         row["vm_min"], row["vm_max"], row["p99_ns"], row["steal_ms"],
+         per(row.get("wait_ns"), 10**6), per(row["fair_err_max_ns"], 1000), row["folded"],
          row.get("exits_total"), rate(row)] for row in rows], left=4)
 
 
