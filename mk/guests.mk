@@ -26,6 +26,7 @@ guests-load: $(GUEST)/bzImage ## the guests' kernel and an initramfs with load p
 
 guests-test: ## test the scripts of guest-support (half a minute; no network, no machine)
 	python3 guest-support/tests/test_initramfs.py
+	python3 guest-support/tests/test_workloads.py
 	python3 guest-support/tests/test_load.py
 
 .PHONY: guests guests-cloud guests-load guests-test
