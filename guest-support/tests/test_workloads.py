@@ -114,6 +114,17 @@ class Packages(unittest.TestCase):
             self.packages.library("libnone.so")
 
 
+class Dbench(unittest.TestCase):
+    def test_its_filler_files_are_left_out_with_all_that_is_done_to_them(self):
+        lines = [
+            b'NTCreateX "\\c\\filler.000" 0x40 0x2 9 NT_STATUS_OK\n', b"WriteX 9 0 1 1 NT_STATUS_OK\n",
+            b"Close 9 NT_STATUS_OK\n", b'NTCreateX "\\c\\file" 0x40 0x2 9 NT_STATUS_OK\n',
+            b"WriteX 9 0 2 2 NT_STATUS_OK\n", b'Unlink "\\c\\filler.000" 0x6 NT_STATUS_OK\n',
+            b"Close 9 NT_STATUS_OK\n"]
+        self.assertEqual(workloads.short_dbench_script(lines, 10), [lines[3], lines[4], lines[6]])
+        self.assertEqual(workloads.short_dbench_script(lines, 2), [lines[3], lines[4]])
+
+
 class Names(unittest.TestCase):
     def test_depends_fields_are_read(self):
         self.assertEqual(
