@@ -108,7 +108,7 @@ static const struct cfg_key {
      "Paravirtual (KVM) features that the guest is offered. `ipi` and `tlbflush` hide IPIs from "
      "the IPI recorder."},
     {"debug_exit",
-     VM(debug_exit),
+     VM_LINE(debug_exit),
      {.kind = VALUE_U32, .lo = 1, .hi = 0xffff},
      "none",
      "I/O port of a debug-exit device (QEMU's isa-debug-exit): a write ends the VM with a status."},
@@ -311,7 +311,10 @@ static void begin_section(struct parser *p, struct text line)
 	struct text name = text_trim((struct text){line.s + 1, line.n - 1}), rest;
 
 	if (!name.n || name.s[name.n - 1] != ']') {
-		fail(p, p->line, no_key, "\"%.*s\" lacks the closing \"]\"", text_shown(line));
+		bool closed = name.n && memchr(name.s, ']', name.n);
+
+		fail(p, p->line, no_key, "\"%.*s\" %s the closing \"]\"", text_shown(line),
+		     closed ? "has something after" : "lacks");
 		return;
 	}
 	name = text_trim((struct text){name.s, name.n - 1});
