@@ -165,9 +165,17 @@ class TwoVcpusOnTwoPcpus(Tiny):
          Guest("pv-abi", "features=0x2", name="pv-abi-flush", pv="tlbflush"),
          Guest("pv-abi", name="pv-abi-xapic", apic="xapic", vcpus=2, pv="all"),
          Guest("pv-steal", "mode=1", name="pv-steal-alone"),
-         Guest("pv-steal", "mode=3", name="pv-steal-hotplug", vcpus=2)])
+         Guest("pv-steal", "mode=3", name="pv-steal-hotplug", vcpus=2),
+         Guest("pv-steal", "mode=4 n=20", name="pv-steal-flush", vcpus=2, pv="all")])
 class Paravirtual(Tiny):
     """KVM's interface, with more and with less of it; nobody else on the pCPU."""
+
+    options = {"stats": True}
+
+    def test_each_flush_that_was_asked_for_was_done_once(self):
+        vms = {vm["name"]: vm["counters"] for vm in self.machine.stats["vms"]}
+        self.assertEqual(vms["pv-steal-flush"]["pv_tlb_flushes"], 20)
+        self.assertEqual(vms["pv-steal-hotplug"]["pv_tlb_flushes"], 0)
 
 
 @guests([Guest("pv-steal", "ms=300", name="busy-1"), Guest("pv-steal", "ms=300", name="busy-2"),
