@@ -52,7 +52,7 @@
 #define PORT_RESET 0xCF9
 #define RESET_VALUE 0x06
 
-/* PCI configuration mechanism 1 over an empty bus: reads all ones. Byte port CF9 is PORT_RESET. */
+/* PCI configuration mechanism 1: hv/dev/pcihost.h. Byte port CF9 is PORT_RESET. */
 #define PORT_PCI_ADDRESS 0xCF8 /* 4 ports, dword access */
 #define PORT_PCI_DATA 0xCFC    /* 4 ports */
 

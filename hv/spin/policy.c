@@ -163,10 +163,22 @@ static bool exact_hint(struct spin_walk *w)
 	return how_of(w, id) != SPIN_GONE && !was_tried(w, id) && offer(w, id, SPIN_CLASS_HINT);
 }
 
+/* Does any waiting vCPU have an interrupt? Mostly not, and this is shorter than a round. */
+static bool any_pending(const struct spin_vm *vm)
+{
+	for (u32 i = 0; i * 64 < vm->nr; i++) {
+		if (READ_ONCE(vm->ready[i]) & READ_ONCE(vm->pending[i]))
+			return true;
+	}
+	return false;
+}
+
 static bool exact_pending(struct spin_walk *w)
 {
 	int id;
 
+	if (!any_pending(w->me->vm))
+		return false;
 	while ((id = round_next(w, w->me->vm->pending)) >= 0) {
 		if (!was_tried(w, (u32)id))
 			return offer(w, (u32)id, SPIN_CLASS_PENDING);

@@ -45,7 +45,18 @@ void spin_vcpu_init(struct spin_vcpu *v, struct spin_vm *vm, u32 index, struct i
 	v->vm = vm;
 	v->track = track;
 	v->index = index;
+	v->bit = BIT(index % 64);
+	v->ready = &vm->ready[index / 64];
+	v->pending = &vm->pending[index / 64];
 	spin_ple_init(&v->ple, vm->knobs);
+}
+
+void spin_enter_spinning(struct spin_vcpu *v, bool in_kernel)
+{
+	if (in_kernel)
+		spin_enter(v, SPIN_SPINNING, SPIN_FIFO_SPINNING);
+	else
+		spin_enter(v, SPIN_SPINNING_USER, SPIN_FIFO_USER);
 }
 
 /* It spins no longer. */
@@ -109,7 +120,7 @@ bool spin_start(struct spin_walk *w, struct spin_vcpu *me, bool in_kernel, u64 s
 	me->stats.spin_ticks += spun;
 	if (!in_kernel)
 		me->stats.spin_user++;
-	if (vm->nr < 2) {
+	if (!spin_any_ready(vm)) { /* the spinner itself runs */
 		me->stats.spin_none++;
 		return false;
 	}

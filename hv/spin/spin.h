@@ -162,10 +162,13 @@ struct spin_vm {
 struct spin_vcpu {
 	struct spin_vm *vm;	 /* constant */
 	struct ipi_track *track; /* constant; NULL: no receivers are known */
-	u32 index;		 /* constant: in vm->vcpu[] */
-	u16 slot;		 /* in its FIFO, while it is ready */
-	bool spinning;		 /* from spin_start() to spin_stop() or, if it left, to sched_in */
-	u32 hint;		 /* vCPU named by the guest + 1, 0: none */
+	u64 bit;		 /* constant: its bit in *ready and *pending */
+	u64 *ready, *pending;	 /* constant: its words of the VM's maps */
+	u64 *live;     /* its word of the FIFO in which it waits; NULL: it does not wait */
+	u16 slot;      /* in that FIFO */
+	u32 index;     /* constant: in vm->vcpu[] */
+	bool spinning; /* from spin_start() to spin_stop() or, if it left, to sched_in */
+	u32 hint;      /* vCPU named by the guest + 1, 0: none */
 	u64 hint_time;
 	u64 left; /* when it gave its pCPU away in a spin, 0: not */
 	/* as target, under its run queue's lock: yields whose outcome is open, and the last of them
@@ -189,46 +192,41 @@ void spin_vcpu_init(struct spin_vcpu *v, struct spin_vm *vm, u32 index, struct i
 
 /* ---- the state of the VM's vCPUs ---- */
 
-static inline u32 spin_fifo_of(u32 how)
-{
-	/* WOKEN and KERNEL: 0, USER: 1, SPINNING: 2, SPINNING_USER: 1 */
-	return 0x12100u >> (4 * (how - 1)) & 3;
-}
-
-/* @v waits from now on. */
-static inline void spin_enter(struct spin_vcpu *v, u32 how)
+/* @v waits from now on, in @fifo. */
+static inline void spin_enter(struct spin_vcpu *v, u32 how, u32 fifo)
 {
 	struct spin_vm *vm = v->vm;
-	struct spin_fifo *f = &vm->fifo[spin_fifo_of(how)];
+	struct spin_fifo *f = &vm->fifo[fifo];
+	u64 *word, bit;
 	u32 slot;
 
 	DEBUG_ON(vm->how[v->index] != SPIN_GONE);
-	if (unlikely(bit_test(vm->pending, v->index)))
-		bit_clear_atomic(vm->pending, v->index);
+	if (unlikely(READ_ONCE(*v->pending) & v->bit))
+		__atomic_and_fetch(v->pending, ~v->bit, __ATOMIC_SEQ_CST);
 	WRITE_ONCE(vm->how[v->index], (u8)how);
-	do
+	do {
 		slot = __atomic_fetch_add(&f->head, 1, __ATOMIC_RELAXED) & vm->slot_mask;
-	while (unlikely(bit_test_and_set(f->live, slot)));
+		word = &f->live[slot / 64];
+		bit = BIT(slot % 64);
+	} while (unlikely(__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST) & bit));
 	WRITE_ONCE(f->id[slot], (u8)v->index);
 	v->slot = (u16)slot;
+	v->live = word;
 	/* A full barrier: whoever makes an interrupt pending after this sees it, and one that was
 	   made pending before is seen by the caller's look after this. */
-	bit_set_atomic(vm->ready, v->index);
+	__atomic_or_fetch(v->ready, v->bit, __ATOMIC_SEQ_CST);
 }
 
 /* @v no longer waits. */
 static inline void spin_leave(struct spin_vcpu *v)
 {
-	struct spin_vm *vm = v->vm;
-	u32 how = vm->how[v->index];
-
-	if (how == SPIN_GONE)
+	if (!v->live)
 		return;
-	WRITE_ONCE(vm->how[v->index], SPIN_GONE);
-	bit_clear_atomic(vm->fifo[spin_fifo_of(how)].live, v->slot);
-	bit_clear_atomic(vm->ready, v->index);
-	if (bit_test(vm->pending, v->index))
-		bit_clear_atomic(vm->pending, v->index);
+	WRITE_ONCE(v->vm->how[v->index], SPIN_GONE);
+	__atomic_and_fetch(v->live, ~BIT(v->slot % 64), __ATOMIC_SEQ_CST);
+	__atomic_and_fetch(v->ready, ~v->bit, __ATOMIC_SEQ_CST);
+	v->live = NULL;
+	/* Its bit in pending counts for nothing now, and goes when it next waits. */
 }
 
 /* Does any vCPU of @vm wait? */
@@ -254,19 +252,25 @@ static inline u64 spin_sched_in(struct spin_vcpu *v, u64 now)
 	return unlikely(v->spinning) ? spin_back(v, now) : 0;
 }
 
+/* Out of line: @v gives its pCPU away in a spin. */
+void spin_enter_spinning(struct spin_vcpu *v, bool in_kernel);
+
 /* @v leaves its pCPU and stays runnable. @in_kernel: its CPL is 0. Look for a pending interrupt
  * after this. */
 static inline void spin_sched_out(struct spin_vcpu *v, bool in_kernel)
 {
-	u32 how = in_kernel ? SPIN_KERNEL : SPIN_USER;
-
-	spin_enter(v, unlikely(v->spinning) ? how + (SPIN_SPINNING - SPIN_KERNEL) : how);
+	if (unlikely(v->spinning))
+		spin_enter_spinning(v, in_kernel);
+	else if (in_kernel)
+		spin_enter(v, SPIN_KERNEL, SPIN_FIFO_KERNEL);
+	else
+		spin_enter(v, SPIN_USER, SPIN_FIFO_USER);
 }
 
 /* @v, which was blocked, is runnable. */
 static inline void spin_woken(struct spin_vcpu *v)
 {
-	spin_enter(v, SPIN_WOKEN);
+	spin_enter(v, SPIN_WOKEN, SPIN_FIFO_KERNEL);
 }
 
 /* @v was runnable and is not any more, without having run. */
@@ -278,8 +282,8 @@ static inline void spin_removed(struct spin_vcpu *v)
 /* An interrupt is pending at @v, made so with a full barrier before this. Any pCPU. */
 static inline void spin_interrupt(struct spin_vcpu *v)
 {
-	if (unlikely(bit_test(v->vm->ready, v->index)) && !bit_test(v->vm->pending, v->index))
-		bit_set_atomic(v->vm->pending, v->index);
+	if (unlikely(READ_ONCE(*v->ready) & v->bit) && !(READ_ONCE(*v->pending) & v->bit))
+		__atomic_or_fetch(v->pending, v->bit, __ATOMIC_SEQ_CST);
 }
 
 /* INIT or reset of @v, on its own pCPU: what it waited for is no more. */

@@ -419,7 +419,9 @@ static void timer_fired(struct timer *t, u64 now)
 void vcpu_arm(struct vcpu *v, u64 now)
 {
 	struct pcpu *p = this_pcpu();
-	u64 at = now + host_poll_ticks, deadline = vlapic_timer_deadline(&v->lapic), left;
+	/* On the boot CPU the console waits: guests that exit all the time must not put it off. */
+	u64 at = p->id == 0 ? p->next_poll : now + host_poll_ticks;
+	u64 deadline = vlapic_timer_deadline(&v->lapic), left;
 
 	if (deadline != VLAPIC_TIMER_NONE)
 		at = min(at, deadline - v->tsc_offset - p->timer_advance);

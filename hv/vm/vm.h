@@ -14,6 +14,7 @@
 #include "hv/apic/vpic.h"
 #include "hv/dev/acpipm.h"
 #include "hv/dev/kbc.h"
+#include "hv/dev/pcihost.h"
 #include "hv/dev/pit.h"
 #include "hv/dev/rtc.h"
 #include "hv/dev/uart.h"
@@ -86,7 +87,7 @@ struct vm {
 	struct rtc rtc;
 	struct acpipm acpipm;
 	struct kbc kbc;
-	u32 pci_address;	/* port 0xCF8 as written */
+	struct pcihost pci;
 	u8 lines;		/* IRQ levels as last told to the controllers: bit per device */
 	struct timer dev_timer; /* on vCPU 0's pCPU */
 	u64 dev_timer_ns;	/* VM time that it is set for, UINT64_MAX if it is not */

@@ -72,6 +72,17 @@ static bool write_ignored(struct vcpu *v, u32 msr, u64 value)
 	return true;
 }
 
+/* MSRs that kernels ask for on each boot and that CPUs like ours do not have: #GP, and no word. */
+static bool read_absent(struct vcpu *v, u32 msr, u64 *value)
+{
+	return false;
+}
+
+static bool write_absent(struct vcpu *v, u32 msr, u64 value)
+{
+	return false;
+}
+
 static bool read_apic_base(struct vcpu *v, u32 msr, u64 *value)
 {
 	*value = vlapic_get_base(&v->lapic);
@@ -205,7 +216,8 @@ static const struct msr_entry table[] = {
     {MSR_APIC_BASE, MSR_APIC_BASE, read_apic_base, write_apic_base},
     {0x34, 0x34, read_zero, NULL}, /* SMI count */
     {MSR_FEATURE_CONTROL, MSR_FEATURE_CONTROL, read_feature_control, NULL},
-    {0x79, 0x79, NULL, write_ignored}, /* microcode update trigger */
+    {0x4e, 0x4f, read_absent, write_absent}, /* the CPU's serial number, of servers */
+    {0x79, 0x79, NULL, write_ignored},	     /* microcode update trigger */
     {MSR_BIOS_SIGN_ID, MSR_BIOS_SIGN_ID, read_microcode, write_ignored},
     {MSR_PLATFORM_INFO, MSR_PLATFORM_INFO, read_zero, NULL},
     {MSR_MTRRCAP, MSR_MTRRCAP, read_mtrr_cap, NULL},

@@ -122,6 +122,11 @@ def clocks():
     ]
 
 
+def wakeups(modes, **keys):
+    """Wake-ups that were lost once."""
+    return [Guest("wakeups", f"mode={mode}", name=f"wakeups-{mode}", **keys) for mode in modes]
+
+
 def with_vcpus(vcpus, rounds):
     """What CPUs of one guest do with each other, @rounds times where they pass a token."""
     return [
@@ -132,13 +137,14 @@ def with_vcpus(vcpus, rounds):
                                          "bench: x2apic_ipi_round_trip_halt .*"], vcpus=vcpus),
         Guest("pv-abi", "n=50", [rf"pv-abi: features .*, {vcpus} CPUs"], name="pv-abi-all",
               vcpus=vcpus, pv="all"),
+        *wakeups((1, 2, 4), vcpus=vcpus),
         Guest("ifoff", "ticks=5000000 all=1", [f"ifoff: {vcpus} CPUs spin .*", "ifoff: done"],
               vcpus=vcpus),
     ]
 
 
 @guests(consoles(), plain(), clocks(),
-        [Guest("ifoff", "", ["ifoff: done"]),
+        wakeups([3]), [Guest("ifoff", "", ["ifoff: done"]),
          Guest("poweroff", "", [r"poweroff: switching off\b.*"], end="poweroff")])
 class OneVcpuOnOnePcpu(Tiny):
     """Each with one vCPU, alone on one pCPU."""
@@ -209,6 +215,31 @@ def wakeups():
 @guests(wakeups(), pcpus=2)
 class Wakeups(Tiny):
     """Each with vCPUs on both pCPUs."""
+
+
+def apics():
+    """The local APIC, its IPIs and what injection has to mind, in both modes."""
+    yield from in_both_modes("self-ipi")
+    yield from in_both_modes("nesting")
+    yield from in_both_modes("tpr", vcpus=2)
+    yield from in_both_modes("ioapic-level")
+    yield from in_both_modes("init-running", vcpus=2)
+    yield from in_both_modes("apic-modes", vcpus=2)
+    yield from in_both_modes("nmi", vcpus=4)
+    yield Guest("shadow", "n=2000", name="shadow-x2apic", vcpus=2)
+    yield Guest("shadow", "n=300", name="shadow-xapic", vcpus=2, apic="xapic")
+    yield from in_both_modes("ipi-target", "n=1000", ["ipi-target: 2 CPUs, 1000 each"], vcpus=2)
+    yield Guest("ipi-dest", "", ["ipi-dest: 18 CPUs"], name="ipi-dest-x2apic", vcpus=18)
+    yield Guest("ipi-dest", "", ["ipi-dest: 4 CPUs"], name="ipi-dest-xapic", vcpus=4, apic="xapic")
+    shared = {"vcpus": 2, "affinity": "1"}
+    yield Guest("ipi-target", "n=20", name="ipi-target-queued", **shared)
+    yield Guest("nmi", "rounds=10", name="nmi-queued", **shared)
+    yield Guest("init-running", "rounds=1", name="init-running-queued", **shared)
+
+
+@guests(apics(), pcpus=4)
+class LocalApic(Tiny):
+    """CPUs of a guest on pCPUs of their own; "queued": they share one, and wait for their turn."""
 
 
 def patterns():

@@ -82,7 +82,7 @@ static __maybe_unused const char *candidates(u32 me, bool in_kernel)
 
 	text[0] = 0;
 	if (!spin_start(&w, &vcpu[me], in_kernel, 0, now))
-		return "alone";
+		return "";
 	while (spin_next(&w)) {
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%u:%s", n ? " " : "",
 			      w.target->index, spin_class_name(w.class));

@@ -18,7 +18,7 @@ static void a_vm_of_one_has_no_candidate(void **state)
 	for (ALL_POLICIES) {
 		vm_of(1, policy);
 		run(0);
-		assert_string_equal(candidates(0, true), "alone");
+		assert_string_equal(candidates(0, true), "");
 		assert_int_equal(vcpu[0].stats.spin_none, 1);
 		assert_false(vcpu[0].spinning);
 	}
