@@ -160,7 +160,7 @@ class FourVcpusOnFourPcpus(Tiny):
     """Real parallelism, with interrupts across pCPUs."""
 
 
-@guests(with_vcpus(2, 1000), pcpus=2)
+@guests(with_vcpus(2, 1000), [Guest("pv-steal", "mode=3 n=10", name="hotplug", vcpus=2)], pcpus=2)
 class TwoVcpusOnTwoPcpus(Tiny):
     """As many as there are."""
 
