@@ -5,7 +5,8 @@
  *		within tolerance=; then it goes on for as long again, for the others' sake
  *	1	alone: nothing is stolen while it works and exits, and for each sleep no more than
  *		the way from the timer to the entry
- *	2	idle: sleeps ms= while others are busy; being halted is not being stolen from
+ *	2	idle: sleeps ms=, in n= pieces, while others are busy; being halted is not being
+ *		stolen from
  *	3	hotplug: CPU 1 is stopped by INIT and started again, over and over; its record,
  *		switched off and on, never goes back, and neither does the clock
  *	4	flush: CPU 0 changes a mapping behind the back of CPU 1 while that is preempted, and
@@ -105,12 +106,13 @@ static void alone(u64 ns)
 
 static void idle(u64 ns)
 {
-	u64 first, start, stolen;
+	u64 first, start, stolen, pieces = arg("n", 1);
 
 	tsc_hz();
 	first = pv_steal_ns(&steal[0]);
 	start = now_ns();
-	sleep_ns(ns);
+	for (u64 i = 0; i < pieces; i++)
+		sleep_ns(ns / pieces);
 	stolen = pv_steal_ns(&steal[0]) - first;
 	printf("pv-steal: %llu permille stolen\n",
 	       (unsigned long long)(stolen * 1000 / (now_ns() - start)));

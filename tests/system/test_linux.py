@@ -224,8 +224,9 @@ class Steal(Linux):
             "--send", r"\n", "--until", PROMPT,
             "--send", f"{busy(6)}; {stolen('two-end')}\\n",
             "--send", r"\x010", "--until", "console of vm one", "--send", r"\n", "--until", PROMPT,
-            *says(f"{stolen('busy-from')}; {busy(1)}; {stolen('busy-to')}", r"^busy-to \d+"),
-            *says(f"sleep 1; {stolen('idle-to')}", r"^idle-to \d+"),
+            # In one line, as typing is work, too; the console takes 256 characters at once.
+            *says(f"{stolen('busy-from')}; {busy(1)}; {stolen('busy-to')}; sleep 1; "
+                  f"{stolen('idle-to')}", r"^idle-to \d+"),
             "--until", r"^two\| two-end \d+",
             *says(f"sleep 0.2; {stolen('one-end')}", r"^one-end \d+"), "--cmd", "vm"]
     options = {"stats": True}

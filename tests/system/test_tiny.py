@@ -185,9 +185,11 @@ class Paravirtual(Tiny):
 
 
 @guests([Guest("pv-steal", "ms=300", name="busy-1"), Guest("pv-steal", "ms=300", name="busy-2"),
-         Guest("pv-steal", "mode=2 ms=400", name="idle")], together=True)
+         Guest("pv-steal", "mode=2 ms=400", name="idle"),
+         # Each of its wake-ups finds the pCPU taken; once such a timer interrupt was slept over.
+         Guest("pv-steal", "mode=2 ms=400 n=100 expect=900", name="restless")], together=True)
 class Steal(Tiny):
-    """Two busy guests share a pCPU, a third one sleeps there."""
+    """Two busy guests share a pCPU; of two others one sleeps there, one wakes up all the time."""
 
     options = {"stats": True}
 
