@@ -3,6 +3,8 @@
  * IOAPIC and map. */
 #include "hv/apic/vapic_edge.h"
 
+#include "hv/apic/lapic.h"
+#include "hv/pcpu.h"
 #include "hv/vm/run.h"
 #include "hv/vm/vcpu.h"
 
@@ -15,8 +17,16 @@ void vapic_kick(struct vlapic *target)
 {
 	struct vcpu *v = vcpu_of(target);
 
+	struct pcpu *p;
+
 	/* Set already: whoever set it has kicked, and the vCPU clears it before it looks. */
-	if (!(vcpu_request(v, REQ_EVENT) & REQ_EVENT))
+	if (vcpu_request(v, REQ_EVENT) & REQ_EVENT)
+		return;
+	/* What vcpu_kick() does in the end with a vCPU that runs elsewhere. */
+	p = READ_ONCE(v->pcpu);
+	if (likely(READ_ONCE(v->state) == VCPU_RUNNING) && likely(p != this_pcpu()))
+		lapic_send_fixed(p->apic_id, VEC_KICK);
+	else
 		vcpu_kick(v);
 }
 
