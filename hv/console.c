@@ -23,7 +23,7 @@
 #define CONSOLE_RING (256 * KiB)
 #define CONTROL_RING (1 * MiB)
 #define EARLY_RING 8192
-#define GUEST_RESERVE 4096 /* room that guests leave for messages */
+#define GUEST_BACKLOG 4096 /* guests' output that waits at most: messages come after it */
 #define LINE_MAX 256
 #define PREFIX 1 /* Ctrl-A */
 #define MONITOR (-1)
@@ -416,11 +416,13 @@ static void control_key(u8 key)
 
 void console_poll(void)
 {
+	static u32 first; /* another VM each time, so that none takes all the room */
 	int key;
 
 	spin_lock(&lock);
 	for (u32 i = 0; i < nr_vms; i++)
-		take_output(i, GUEST_RESERVE);
+		take_output((first + i) % nr_vms, line.size - GUEST_BACKLOG);
+	first++;
 	serial_poll(&line);
 	serial_poll(&control);
 	spin_unlock(&lock);

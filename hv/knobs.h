@@ -9,14 +9,16 @@
 
 #include "hv/config/config.h"
 #include "hv/lib/types.h"
+#include "hv/sched/knobs.h"
+#include "hv/spin/knobs.h"
 
 /* X(name, default, least, largest, text); nanoseconds where the name ends in _ns */
 #define HV_NUMBERS(X)                                                                              \
+	X(steal_interval_ns, 1000000000, 10000000, 3600000000000,                                  \
+	  "the monitor's steal ratio and runnable vCPUs of a VM are means over this long")         \
 	X(host_poll_ns, 1000000, 100000, 10000000,                                                 \
 	  "a running guest is interrupted at least this often: console, and what a lost "          \
 	  "interrupt may cost")                                                                    \
-	X(slice_ns, 5000000, 100000, 1000000000,                                                   \
-	  "time slice of a vCPU when others wait for its pCPU")                                    \
 	X(lapic_timer_advance_max_ns, 20000, 0, 1000000,                                           \
 	  "a guest's timer is handled at most this much early, to be entered on time; 0: never "   \
 	  "early")                                                                                 \
@@ -25,6 +27,8 @@
 
 /* X(name, default, text) */
 #define HV_SWITCHES(X)                                                                             \
+	X(steal_preempted_halted, false,                                                           \
+	  "steal time: a vCPU that halted counts as preempted, as in KVM before 5.19")             \
 	X(ipi_tracking_enabled, true, "record who waits for the acknowledgement of which IPI")     \
 	X(ipi_track_multicast, false, "record every receiver of an IPI to several vCPUs")
 
@@ -38,6 +42,8 @@ struct hv_knobs {
 };
 
 extern struct hv_knobs knobs;
+extern struct sched_knobs sched_knobs; /* hv/sched/knobs.h has their list */
+extern struct spin_knobs spin_knobs;   /* hv/spin/knobs.h */
 
 /* One knob, for printing. */
 struct knob_info {
@@ -56,7 +62,7 @@ bool knob_info(const struct hv_knobs *k, u32 n, struct knob_info *info);
 int knob_parse(struct hv_knobs *k, const char *name, const char *value, char *err, size_t errsz);
 
 /* Applies the config's [knobs], reporting what is wrong with its line. After the clock is known. */
-void knobs_init(const struct config *cfg);
+void knobs_init(const struct config *cfg, u32 nr_cpus);
 
 /* Sets one at run time and makes it take effect. Returns as knob_parse(). */
 int knob_set(const char *name, const char *value, char *err, size_t errsz);

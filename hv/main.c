@@ -15,6 +15,7 @@
 #include "hv/paging.h"
 #include "hv/panic.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/smp.h"
 #include "hv/tsc.h"
 #include "hv/vm/run.h"
@@ -116,8 +117,10 @@ void hv_main(const struct boot_info *boot_info)
 	hv_info("%u pCPU%s in VMX operation, TSC %lu kHz", nr_pcpus, nr_pcpus == 1 ? "" : "s",
 		tsc_hz() / 1000);
 
-	knobs_init(&info->config);
+	knobs_init(&info->config, nr_pcpus);
 	ioport_init();
+	for (u32 i = 0; i < nr_pcpus; i++)
+		pcpu_sched_init(pcpus[i]);
 	start_vms();
 	if (!any_vm_runs() && info->config.poweroff)
 		hv_fatal("no VM runs: %s",
@@ -134,6 +137,7 @@ void boot_cpu_poll(void)
 	static bool said;
 
 	console_poll();
+	pv_poll();
 	if (!vms_all_ended()) {
 		said = false;
 		return;

@@ -12,6 +12,7 @@
 #include "hv/panic.h"
 #include "hv/paging.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/stats.h"
 #include "hv/tsc.h"
 #include "hv/vm/load.h"
@@ -49,13 +50,22 @@ static struct vm *find_vm(const char *name)
 
 static const char *list_vms(struct out *out)
 {
-	out_print(out, "id name             state      vcpus  memory  loaded\n");
+	out_print(out,
+		  "id name             state      vcpus  memory  steal  total runnable preferred  "
+		  "loaded\n");
 	for (u32 i = 0; i < nr_vms; i++) {
 		const struct vm *vm = vms[i];
+		const struct pv_means *mean = &vm->view.mean;
+		u32 total = pv_vm_steal_permille(vm);
+		char preferred[64];
 
-		out_print(out, "%2u %-16s %-10s %5u %4llu MiB  %s\n", vm->id, vm->name,
-			  vm_state_text(vm), vm->nr_vcpus, vm->cfg->memory / MiB,
-			  vm->boot_state->what[0] ? vm->boot_state->what : "-");
+		report_text(&vm->report, preferred, sizeof(preferred));
+		out_print(out,
+			  "%2u %-16s %-10s %5u %4llu MiB %3u.%u%% %3u.%u%% %5u.%02u %-9s  %s\n",
+			  vm->id, vm->name, vm_state_text(vm), vm->nr_vcpus, vm->cfg->memory / MiB,
+			  mean->steal_permille / 10, mean->steal_permille % 10, total / 10,
+			  total % 10, mean->runnable_centi / 100, mean->runnable_centi % 100,
+			  preferred, vm->boot_state->what[0] ? vm->boot_state->what : "-");
 	}
 	return NULL;
 }
@@ -88,9 +98,12 @@ static const char *cmd_vm(struct out *out, char **word, u32 n)
 
 static const char *vcpu_state_text(const struct vcpu *v)
 {
-	static const char *const text[] = {"off", "queued", "running", "halted"};
+	static const char *const text[] = {"halted", "waking", "queued", "running"};
 
-	return v->state == VCPU_HALTED && v->lapic.wait_for_sipi ? "wait-sipi" : text[v->state];
+	if (v->off)
+		return "off";
+	return v->sched.state == SCHED_BLOCKED && v->lapic.wait_for_sipi ? "wait-sipi"
+									 : text[v->sched.state];
 }
 
 static const char *cmd_vcpu(struct out *out, char **word, u32 n)
@@ -102,9 +115,10 @@ static const char *cmd_vcpu(struct out *out, char **word, u32 n)
 			const struct vcpu *v = vms[i]->vcpus[k];
 
 			out_print(out, "%14s/%-5u %4u %-10s %4u %9lu %9lu %10lu %10lu\n",
-				  vms[i]->name, k, v->pcpu->id, vcpu_state_text(v), v->lapic.id,
-				  tsc_to_ns(v->run_ticks) / 1000000,
-				  tsc_to_ns(v->wait_ticks) / 1000000, v->nr_exits, v->nr_switches);
+				  vms[i]->name, k, v->sched.cpu, vcpu_state_text(v), v->lapic.id,
+				  v->sched.stats.run_ns / 1000000,
+				  v->sched.stats.run_delay_ns / 1000000, v->nr_exits,
+				  v->nr_switches);
 		}
 	}
 	return NULL;
@@ -189,6 +203,7 @@ static void dump_there(void *arg)
 static const char *cmd_dump(struct out *out, char **word, u32 n)
 {
 	struct dump_args a = {.out = out};
+	struct pcpu *where;
 	struct vm *vm;
 	u32 id;
 
@@ -200,9 +215,10 @@ static const char *cmd_dump(struct out *out, char **word, u32 n)
 	if (id >= vm->nr_vcpus)
 		return "it has no vCPU of that number; vcpu lists them";
 	a.v = vm->vcpus[id];
-	if (!a.v->pcpu_loaded)
+	if (!a.v->host_state)
 		return "it has never run";
-	pcpu_call(a.v->pcpu, dump_there, &a);
+	where = __atomic_load_n(&a.v->loaded_on, __ATOMIC_ACQUIRE);
+	pcpu_call(where ? where : this_pcpu(), dump_there, &a);
 	return NULL;
 }
 
@@ -217,7 +233,9 @@ static void print_knob(struct out *out, const struct knob_info *k)
 static const char *cmd_knob(struct out *out, char **word, u32 n)
 {
 	static char err[160];
+	const struct sched_knob_info *sk;
 	struct knob_info k;
+	char value[32];
 	bool found = false;
 
 	if (n > 3)
@@ -228,6 +246,13 @@ static const char *cmd_knob(struct out *out, char **word, u32 n)
 		if (n == 2 && strcmp(k.name, word[1]))
 			continue;
 		print_knob(out, &k);
+		found = true;
+	}
+	for (u32 i = 0; (sk = sched_knob_info(i)); i++) {
+		if (n == 2 && strcmp(sk->name, word[1]))
+			continue;
+		sched_knob_get(&sched_knobs, sk->name, value, sizeof(value));
+		out_print(out, "%-28s %-12s %s\n", sk->name, value, sk->text);
 		found = true;
 	}
 	return found ? NULL : "there is no knob of that name; knob lists them";

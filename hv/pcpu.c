@@ -8,6 +8,7 @@
 
 struct pcpu *pcpus[MAX_PCPUS];
 u32 nr_pcpus;
+u64 idle_pcpus[MAX_PCPUS / 64], online_pcpus[MAX_PCPUS / 64];
 
 /* A stack of @size bytes below an unmapped page: running over it faults instead of spoiling memory.
  * Returns its top. */

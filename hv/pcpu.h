@@ -9,7 +9,7 @@
 #include "hv/config/config.h"
 #include "hv/lib/lock.h"
 #include "hv/lib/types.h"
-#include "hv/runq.h"
+#include "hv/sched/sched.h"
 #include "hv/timer.h"
 #include "hv/x86/desc.h"
 
@@ -31,12 +31,12 @@ struct pcpu {
 	u32 id;	     /* index into pcpus[], 0 is the boot CPU */
 	u32 apic_id; /* of the host LAPIC */
 	u32 state;   /* enum pcpu_state; the boot CPU reads it while starting this one */
-	bool idle;   /* sleeping in HLT, or about to: a waker must send an IPI. Written under
-			runq.lock */
 
-	struct vcpu *current; /* who runs, NULL when idle; written under runq.lock */
+	struct vcpu *current; /* who runs, NULL when idle; written under rq_lock */
 
-	struct runq runq;
+	struct spinlock rq_lock; /* two are taken by rising pCPU number */
+	struct run_queue rq;	 /* rq_lock */
+	u64 slice_end;		 /* sched_slice_end() as host TSC; UINT64_MAX: no end */
 	struct timer_queue timers;
 
 	void (*call_fn)(void *arg); /* what another pCPU asks this one to do; pcpu_call() */
@@ -71,6 +71,10 @@ static inline struct pcpu *this_pcpu(void)
 	__asm__("mov %%gs:0, %0" : "=r"(p));
 	return p;
 }
+
+/* Bit per pCPU: has nothing to run, and sleeps or is about to. A waker must send an IPI. Atomic. */
+extern u64 idle_pcpus[MAX_PCPUS / 64];
+extern u64 online_pcpus[MAX_PCPUS / 64];
 
 /* Allocates and fills the structure, stacks and tables of pCPU @id. */
 struct pcpu *pcpu_create(u32 id, u32 apic_id);

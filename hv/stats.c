@@ -9,32 +9,30 @@
 #include "hv/lib/hist.h"
 #include "hv/page.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/tsc.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
 #include "hv/x86/cpu.h"
 
-static const char *const counter_name[] = {
-#define X(id, name, text) name,
+/* Every counter of a vCPU, wherever in struct vcpu its room keeps it. */
+static const struct counter_info {
+	const char *name, *text;
+	u64 offset;
+} vcpu_counters[] = {
+#define X(id, name, text) {name, text, offsetof(struct vcpu, counters[id])},
     VCPU_COUNTERS(X)
 #undef X
-};
-
-static const char *const counter_text[] = {
-#define X(id, name, text) text,
-    VCPU_COUNTERS(X)
+#define X(name, text) {#name, text, offsetof(struct vcpu, sched.stats.name)},
+	SCHED_COUNTERS(X)
 #undef X
-};
-
-static const char *const ipi_name[] = {
-#define X(name, text) #name,
+	    {"fair_err_max_ns", "largest difference from an ideal fluid scheduler",
+	     offsetof(struct vcpu, sched.fair.err_max_ns)},
+#define X(name, text) {#name, text, offsetof(struct vcpu, lapic.count.name)},
     IPI_COUNTERS(X)
 #undef X
-};
-
-static const char *const ipi_text[] = {
-#define X(name, text) text,
-    IPI_COUNTERS(X)
+#define X(name, text) {#name, text, offsetof(struct vcpu, spin.stats.name)},
+	SPIN_COUNTERS(X)
 #undef X
 };
 
@@ -47,27 +45,17 @@ static const struct hist_info {
 #undef X
 };
 
-/* The counters of struct ipi_counters stand one after another, in the order of the list. */
-static u64 ipi_counter(const struct vcpu *v, u32 i)
+static u64 counter(const struct vcpu *v, const struct counter_info *c)
 {
-	return ((const u64 *)&v->lapic.count)[i];
+	return *(const u64 *)((const u8 *)v + c->offset);
 }
 
-static u64 vm_counter(const struct vm *vm, u32 i)
+static u64 vm_counter(const struct vm *vm, const struct counter_info *c)
 {
 	u64 sum = 0;
 
 	for (u32 k = 0; k < vm->nr_vcpus; k++)
-		sum += vm->vcpus[k]->counters[i];
-	return sum;
-}
-
-static u64 vm_ipi_counter(const struct vm *vm, u32 i)
-{
-	u64 sum = 0;
-
-	for (u32 k = 0; k < vm->nr_vcpus; k++)
-		sum += ipi_counter(vm->vcpus[k], i);
+		sum += counter(vm->vcpus[k], c);
 	return sum;
 }
 
@@ -92,13 +80,12 @@ static void table_line(struct out *out, const char *name, u64 value, const char 
 static void vcpu_table(struct out *out, const struct vcpu *v)
 {
 	out_print(out, "%s/%u: %lu exits, ran %lu us, waited %lu us\n", v->vm->name, v->id,
-		  v->nr_exits, tsc_to_ns(v->run_ticks) / 1000, tsc_to_ns(v->wait_ticks) / 1000);
+		  v->nr_exits, v->sched.stats.run_ns / 1000, v->sched.stats.run_delay_ns / 1000);
 	for (u32 i = 0; i < NR_EXIT_REASONS; i++)
 		table_line(out, exit_reason_name(i), v->exits[i], "");
-	for (u32 i = 0; i < NR_VCPU_COUNTERS; i++)
-		table_line(out, counter_name[i], v->counters[i], counter_text[i]);
-	for (u32 i = 0; i < ARRAY_SIZE(ipi_name); i++)
-		table_line(out, ipi_name[i], ipi_counter(v, i), ipi_text[i]);
+	for (const struct counter_info *c = vcpu_counters;
+	     c < vcpu_counters + ARRAY_SIZE(vcpu_counters); c++)
+		table_line(out, c->name, counter(v, c), c->text);
 }
 
 static void hist_line(struct out *out, const struct hist_info *info, const struct hist *h)
@@ -111,10 +98,9 @@ static void hist_line(struct out *out, const struct hist_info *info, const struc
 static void vm_table(struct out *out, const struct vm *vm)
 {
 	out_print(out, "%s: all its %u vCPUs together\n", vm->name, vm->nr_vcpus);
-	for (u32 i = 0; i < NR_VCPU_COUNTERS; i++)
-		table_line(out, counter_name[i], vm_counter(vm, i), counter_text[i]);
-	for (u32 i = 0; i < ARRAY_SIZE(ipi_name); i++)
-		table_line(out, ipi_name[i], vm_ipi_counter(vm, i), ipi_text[i]);
+	for (const struct counter_info *c = vcpu_counters;
+	     c < vcpu_counters + ARRAY_SIZE(vcpu_counters); c++)
+		table_line(out, c->name, vm_counter(vm, c), c->text);
 	for (u32 i = 0; i < ARRAY_SIZE(vcpu_hists); i++) {
 		struct hist h = vm_hist(vm, &vcpu_hists[i], STATS_ALL);
 
@@ -218,9 +204,9 @@ static void json_vcpu(struct json *j, const struct vcpu *v)
 {
 	json_open(j, NULL, '{');
 	json_u64(j, "id", v->id);
-	json_u64(j, "pcpu", v->pcpu->id);
-	json_u64(j, "run_ns", tsc_to_ns(v->run_ticks));
-	json_u64(j, "wait_ns", tsc_to_ns(v->wait_ticks));
+	json_u64(j, "pcpu", v->sched.cpu);
+	json_u64(j, "run_ns", v->sched.stats.run_ns);
+	json_u64(j, "wait_ns", v->sched.stats.run_delay_ns);
 	json_u64(j, "switches", v->nr_switches);
 	json_u64(j, "exits_total", v->nr_exits);
 	json_open(j, "exits", '{');
@@ -230,10 +216,9 @@ static void json_vcpu(struct json *j, const struct vcpu *v)
 	}
 	json_close(j, '}');
 	json_open(j, "counters", '{');
-	for (u32 i = 0; i < NR_VCPU_COUNTERS; i++)
-		json_u64(j, counter_name[i], v->counters[i]);
-	for (u32 i = 0; i < ARRAY_SIZE(ipi_name); i++)
-		json_u64(j, ipi_name[i], ipi_counter(v, i));
+	for (const struct counter_info *c = vcpu_counters;
+	     c < vcpu_counters + ARRAY_SIZE(vcpu_counters); c++)
+		json_u64(j, c->name, counter(v, c));
 	json_close(j, '}');
 	json_close(j, '}');
 	out_write(j->out, "\n", 1);
@@ -261,16 +246,32 @@ static void json_hist(struct json *j, const struct hist_info *info, const struct
 	json_close(j, '}');
 }
 
+/* What the guest is told as steal since its start, the mean of the last interval, and the guest's
+ * own report. */
+static void json_steal(struct json *j, const struct vm *vm)
+{
+	struct pv_sums sums = pv_vm_sums(vm);
+	char preferred[64];
+
+	report_text(&vm->report, preferred, sizeof(preferred));
+	json_u64(j, "steal_ns", sums.delay_ns - vm->view.start.delay_ns);
+	json_u64(j, "steal_permille", vm->view.mean.steal_permille);
+	json_u64(j, "runnable_centi", vm->view.mean.runnable_centi);
+	json_text(j, "preferred", preferred);
+	json_u64(j, "preferred_reports", vm->report.nr_good);
+	json_u64(j, "preferred_bad", vm->report.nr_bad);
+}
+
 static void json_vm(struct json *j, const struct vm *vm)
 {
 	json_open(j, NULL, '{');
 	json_text(j, "name", vm->name);
 	json_text(j, "state", vm_state_text(vm));
+	json_steal(j, vm);
 	json_open(j, "counters", '{');
-	for (u32 i = 0; i < NR_VCPU_COUNTERS; i++)
-		json_u64(j, counter_name[i], vm_counter(vm, i));
-	for (u32 i = 0; i < ARRAY_SIZE(ipi_name); i++)
-		json_u64(j, ipi_name[i], vm_ipi_counter(vm, i));
+	for (const struct counter_info *c = vcpu_counters;
+	     c < vcpu_counters + ARRAY_SIZE(vcpu_counters); c++)
+		json_u64(j, c->name, vm_counter(vm, c));
 	json_close(j, '}');
 	json_open(j, "histograms", '{');
 	for (u32 i = 0; i < ARRAY_SIZE(vcpu_hists); i++) {

@@ -27,6 +27,11 @@ test: ## all tests that fit here: unit, fuzz targets for a moment, python, whole
 	$(MAKE_BUILD) $(B)/BOOTX64.EFI $(UNIT) $(FUZZ) $(TINY) guests guests-cloud $(TEST_DEPS)
 	@tests/run all
 
+test-long: ## the host's tests for long: millions of scheduler steps, longer fuzzing, the Spin models (half an hour)
+	@tools/deps build test long
+	$(MAKE_BUILD) $(UNIT) $(FUZZ)
+	@tests/run long
+
 test-nested: ## boot the image in QEMU with nested VMX on a KVM host in Bochs (minutes)
 	@tools/deps build run nested
 	$(MAKE_BUILD) $(B)/BOOTX64.EFI guests
@@ -39,4 +44,4 @@ lint: ## formatting, headers that stand alone, license lines, Python, file lengt
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort -u | awk -F'\t' '{ printf "%-14s %s\n", $$1, $$2 }'
 
-.PHONY: all image run test test-nested lint help
+.PHONY: all image run test test-long test-nested lint help

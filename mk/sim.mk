@@ -4,7 +4,7 @@
 SCHED_C := $(sort $(wildcard hv/sched/*.c)) hv/lib/fmt.c
 SIM_CFLAGS := -std=gnu11 -O2 -g -I. -DVLAG_HOST $(WARN)
 # As the hypervisor is built, so that instructions counted here are those of the hypervisor.
-BENCH_CFLAGS := $(SIM_CFLAGS) -mgeneral-regs-only -fno-omit-frame-pointer -fno-strict-aliasing \
+BENCH_CFLAGS := $(SIM_CFLAGS) -mgeneral-regs-only -fomit-frame-pointer -fno-strict-aliasing \
 	-fno-stack-protector -fcf-protection=none
 
 sim: $(B)/sim ## the scheduler simulator: build/sim --help
@@ -17,17 +17,23 @@ $(B)/sched-bench: tests/sim/bench.c tests/unit/host.c $(SCHED_C) $(HEADERS)
 	$(CC) $(BENCH_CFLAGS) -o $@ tests/sim/bench.c tests/unit/host.c $(SCHED_C)
 
 bench-sched: $(B)/sched-bench ## instructions per scheduler operation, by queue length (callgrind)
+	@tools/deps build long
 	tests/sim/bench-sched $<
+
+SPIN_C := $(sort $(wildcard hv/spin/*.c)) hv/apic/ipi_track.c hv/lib/fmt.c
+$(B)/spin-bench: tests/sim/bench_spin.c tests/unit/host.c $(SPIN_C) $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) -o $@ tests/sim/bench_spin.c tests/unit/host.c $(SPIN_C)
+
+bench-spin: $(B)/spin-bench ## instructions per search for a candidate and per hook, by vCPUs of the VM (callgrind)
+	@tools/deps build long
+	tests/sim/bench-spin $<
 
 bench-yield: $(B)/sim ## shares, latency and fair_err_max_ns of each yield policy in the simulator
 	tests/sim/bench-yield $<
 
 model: ## check the halt/wake/IPI protocol with Spin, and that the broken variants are found
+	@tools/deps build long
 	tests/model/check $(B)/model
 
-sched-long: $(B)/unit/sched_prop_test $(B)/unit/sched_balance_test model ## the scheduler's properties for millions of steps, and the model
-	SCHED_TEST_STEPS=$(SCHED_TEST_STEPS) $(B)/unit/sched_prop_test
-	SCHED_TEST_STEPS=$(SCHED_TEST_STEPS) $(B)/unit/sched_balance_test
-SCHED_TEST_STEPS ?= 1000000
-
-.PHONY: sched-long sim bench-sched bench-yield model
+.PHONY: sim bench-sched bench-spin bench-yield model

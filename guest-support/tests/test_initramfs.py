@@ -254,6 +254,9 @@ bzImage:
 \techo "$$KBUILD_BUILD_USER $$KCFLAGS" >>arch/x86/boot/bzImage
 \ttouch vmlinux System.map
 \techo 9.9-test >include/config/kernel.release
+modules:
+\tmkdir -p drivers/virt
+\techo module >drivers/virt/governor.ko
 """
 
 
@@ -291,6 +294,16 @@ class BuildTest(TemporaryCache):
             ["System.map", "bzImage", "config", "info.json", "vmlinux"],
         )
         self.assertEqual(before, {path: path.stat().st_mtime_ns for path in self.tree.rglob("*")})
+
+    def test_a_kernel_with_modules_keeps_them_and_delivers_them(self):
+        out = self.build("CONFIG_MODULES=y\n")
+        self.script.deliver_modules(out / "modules", self.folder / "mine")
+        self.assertEqual((self.folder / "mine/governor.ko").read_text(), "module\n")
+
+    def test_modules_of_a_kernel_without_any_are_one_clear_error(self):
+        out = self.build()
+        with self.assertRaisesRegex(cache.Error, "needs CONFIG_MODULES=y"):
+            self.script.deliver_modules(out / "modules", self.folder / "mine")
 
     def test_a_refused_option_is_told(self):
         self.build("CONFIG_REFUSED=y\nCONFIG_SMP=y\n")

@@ -8,6 +8,7 @@
 #include "hv/console.h"
 #include "hv/dev/ports.h"
 #include "hv/lib/bits.h"
+#include "hv/lib/string.h"
 #include "hv/pcpu.h"
 #include "hv/tsc.h"
 #include "hv/vm/run.h"
@@ -87,16 +88,19 @@ static void pic_port_write(struct vm *vm, u16 port, u32 size, u32 value)
 	vpic_write(&vm->pic, port, value);
 }
 
-/* PCI configuration mechanism 1 over an empty bus: the address is kept, every device reads ones. */
 static u32 pci_address_read(struct vm *vm, u16 port, u32 size)
 {
-	return size == 4 ? vm->pci_address : UINT32_MAX;
+	return pcihost_read_address(&vm->pci, size);
 }
 
 static void pci_address_write(struct vm *vm, u16 port, u32 size, u32 value)
 {
-	if (size == 4)
-		vm->pci_address = value;
+	pcihost_write_address(&vm->pci, size, value);
+}
+
+static u32 pci_data_read(struct vm *vm, u16 port, u32 size)
+{
+	return pcihost_read_data(&vm->pci, port, size);
 }
 
 /* Ports where there is knowingly nothing: UARTs that we do not have, delays, progress codes. */
@@ -107,6 +111,17 @@ static u32 ones_read(struct vm *vm, u16 port, u32 size)
 
 static void swallow_write(struct vm *vm, u16 port, u32 size, u32 value)
 {
+}
+
+static u32 report_port_read(struct vm *vm, u16 port, u32 size)
+{
+	return size == 4 ? REPORT_ID : UINT32_MAX;
+}
+
+static void report_port_write(struct vm *vm, u16 port, u32 size, u32 value)
+{
+	if (size == 4)
+		report_write(&vm->report, value, vm->nr_vcpus);
 }
 
 static const struct port_range ranges[] = {
@@ -124,10 +139,12 @@ static const struct port_range ranges[] = {
     {PORT_PM1A_EVT, PORT_PM_TMR + 3, 4, acpipm_port_read, acpipm_port_write},
     {PORT_RESET, PORT_RESET, 1, acpipm_port_read, acpipm_port_write},
     {PORT_PCI_ADDRESS, PORT_PCI_ADDRESS, 4, pci_address_read, pci_address_write},
-    {PORT_PCI_ADDRESS + 2, PORT_PCI_DATA + 3, 4, ones_read, swallow_write},
+    {PORT_PCI_ADDRESS + 2, PORT_PCI_ADDRESS + 3, 4, ones_read, swallow_write},
+    {PORT_PCI_DATA, PORT_PCI_DATA + 3, 4, pci_data_read, swallow_write},
     {PORT_COM2, PORT_COM2 + 7, 4, ones_read, swallow_write},
     {PORT_COM3, PORT_COM3 + 7, 4, ones_read, swallow_write},
     {PORT_COM4, PORT_COM4 + 7, 4, ones_read, swallow_write},
+    {PORT_REPORT, PORT_REPORT, 4, report_port_read, report_port_write},
     {PORT_POST, PORT_POST, 4, ones_read, swallow_write},
     {PORT_DELAY, PORT_DELAY, 4, ones_read, swallow_write},
 };
@@ -173,7 +190,7 @@ static u64 next_event_ns(struct vm *vm, u64 now)
 
 static void set_device_timer(struct vm *vm, u64 now)
 {
-	struct pcpu *p = vm->vcpus[0]->pcpu;
+	struct pcpu *p = vcpu_pcpu(vm->vcpus[0]);
 	u64 at = next_event_ns(vm, now);
 
 	if (at == vm->dev_timer_ns)
@@ -237,7 +254,9 @@ void devices_reset(struct vm *vm)
 	vm->dev_timer_ns = UINT64_MAX;
 	timer_cancel(&vm->dev_timer);
 	vm->dev_timer.fn = device_timer_fired;
-	vm->pci_address = 0;
+	vm->report.by = REPORT_NONE;
+	memset(vm->report.draft, 0, sizeof(vm->report.draft));
+	pcihost_reset(&vm->pci);
 	uart_init(&vm->uart, &vm->uart_ring);
 	pit_init(&vm->pit);
 	rtc_reset(&vm->rtc, now);

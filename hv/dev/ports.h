@@ -52,9 +52,12 @@
 #define PORT_RESET 0xCF9
 #define RESET_VALUE 0x06
 
-/* PCI configuration mechanism 1 over an empty bus: reads all ones. Byte port CF9 is PORT_RESET. */
+/* PCI configuration mechanism 1: hv/dev/pcihost.h. Byte port CF9 is PORT_RESET. */
 #define PORT_PCI_ADDRESS 0xCF8 /* 4 ports, dword access */
 #define PORT_PCI_DATA 0xCFC    /* 4 ports */
+
+/* The report port (docs/guest-abi.md): which vCPUs the guest prefers; 32-bit accesses. */
+#define PORT_REPORT 0x560
 
 /* Ports that guests write for their delay or progress codes: swallowed. */
 #define PORT_POST 0x80

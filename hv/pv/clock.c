@@ -1,36 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kvmclock: see clock.h. Steal time joins it with its own file. */
+/* kvmclock: see clock.h. Records may lie at odd addresses, so they are written with memcpy(). */
 #include "hv/pv/clock.h"
 
-#include "hv/config/config.h"
 #include "hv/lib/math.h"
-#include "hv/tsc.h"
-#include "hv/vm/vcpu.h"
-
-#define MSR_WALL_CLOCK_OLD 0x11
-#define MSR_SYSTEM_TIME_OLD 0x12
-#define MSR_WALL_CLOCK_NEW 0x4b564d00
-#define MSR_SYSTEM_TIME_NEW 0x4b564d01
-
-#define FEATURE_CLOCKSOURCE BIT(0)
-#define FEATURE_NOP_IO_DELAY BIT(1)
-#define FEATURE_CLOCKSOURCE2 BIT(3)
-#define FEATURE_CLOCKSOURCE_STABLE BIT(24)
+#include "hv/lib/string.h"
 
 #define SYSTEM_TIME_ENABLE 1ull
 
-struct pvclock_wall_clock {
-	u32 version, sec, nsec;
-};
-
-u32 pv_cpuid_features(u32 pv)
-{
-	u32 features = FEATURE_NOP_IO_DELAY;
-
-	if (pv & CFG_PV_CLOCK)
-		features |= FEATURE_CLOCKSOURCE | FEATURE_CLOCKSOURCE2 | FEATURE_CLOCKSOURCE_STABLE;
-	return features;
-}
+#define compiler_barrier() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 struct pvclock_scale pvclock_scale(u64 hz)
 {
@@ -51,90 +28,54 @@ struct pvclock_scale pvclock_scale(u64 hz)
 	if (s.shift < 0)
 		s.mul = shl_div(1000000000, 32 - s.shift, hz);
 	else
-		s.mul = shl_div(1000000000, 32, rate);
+		s.mul = shl_div(1000000000, 32, hz << s.shift);
 	return s;
 }
 
-static bool write_system_time(struct vcpu *v, u64 value)
+static void put_version(void *rec, u32 version)
 {
-	struct pvclock_vcpu_time_info *r;
-	struct pvclock_scale scale = pvclock_scale(tsc_hz());
-
-	v->system_time_msr = value;
-	if (!(value & SYSTEM_TIME_ENABLE))
-		return true;
-	/* An address outside of RAM is accepted and never written to, as KVM does. */
-	r = guest_ptr(&v->vm->mem, value & ~SYSTEM_TIME_ENABLE, sizeof(*r));
-	if (!r)
-		return true;
-	v->kvmclock_version += 2;
-	WRITE_ONCE(r->version, v->kvmclock_version - 1);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	/* VM time 0 is host TSC tsc_base: one line for all vCPUs, whatever a guest wrote to its own
-	 * TSC. */
-	r->tsc_timestamp = v->vm->tsc_base + v->tsc_offset;
-	r->system_time = 0;
-	r->tsc_to_system_mul = scale.mul;
-	r->tsc_shift = scale.shift;
-	r->flags = PVCLOCK_TSC_STABLE;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	WRITE_ONCE(r->version, v->kvmclock_version);
-	return true;
+	compiler_barrier();
+	memcpy(rec, &version, sizeof(version));
+	compiler_barrier();
 }
 
-void pv_tsc_changed(struct vcpu *v)
+void pv_clock_msr_write(struct pv_clock *c, const struct guest_mem *mem, u64 value)
 {
-	if (v->system_time_msr & SYSTEM_TIME_ENABLE)
-		write_system_time(v, v->system_time_msr);
+	c->msr = value;
+	c->rec = NULL;
+	if (value & SYSTEM_TIME_ENABLE)
+		c->rec = guest_ptr(mem, value & ~SYSTEM_TIME_ENABLE,
+				   sizeof(struct pvclock_vcpu_time_info));
 }
 
-/* Time of day at VM time 0; the guest adds the system time. Filled once, on the write. */
-static bool write_wall_clock(struct vcpu *v, u64 value)
+void pv_clock_fill(struct pv_clock *c, u64 tsc_zero, struct pvclock_scale scale, bool stable)
 {
-	struct pvclock_wall_clock *r = guest_ptr(&v->vm->mem, value, sizeof(*r));
+	struct pvclock_vcpu_time_info r = {
+	    .version = c->version + 1,
+	    .tsc_timestamp = tsc_zero,
+	    .tsc_to_system_mul = scale.mul,
+	    .tsc_shift = scale.shift,
+	    .flags = stable ? PVCLOCK_TSC_STABLE : 0,
+	};
 
-	v->wall_clock_msr = value;
-	if (!r)
-		return true;
-	WRITE_ONCE(r->version, 1);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	r->sec = v->vm->epoch_ns / 1000000000;
-	r->nsec = v->vm->epoch_ns % 1000000000;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	WRITE_ONCE(r->version, 2);
-	return true;
+	if (!c->rec)
+		return;
+	c->version += 2;
+	put_version(c->rec, r.version);
+	memcpy(c->rec, &r, sizeof(r));
+	put_version(c->rec, c->version);
 }
 
-bool pv_msr_read(struct vcpu *v, u32 msr, u64 *value)
+void pv_wall_clock_write(const struct guest_mem *mem, u64 gpa, u64 epoch_ns)
 {
-	if (!(v->vm->cfg->pv & CFG_PV_CLOCK))
-		return false;
-	switch (msr) {
-	case MSR_WALL_CLOCK_OLD:
-	case MSR_WALL_CLOCK_NEW:
-		*value = v->wall_clock_msr;
-		return true;
-	case MSR_SYSTEM_TIME_OLD:
-	case MSR_SYSTEM_TIME_NEW:
-		*value = v->system_time_msr;
-		return true;
-	default:
-		return false;
-	}
-}
+	struct pvclock_wall_clock w = {.sec = epoch_ns / 1000000000, .nsec = epoch_ns % 1000000000};
+	void *rec = gpa ? guest_ptr(mem, gpa, sizeof(w)) : NULL;
 
-bool pv_msr_write(struct vcpu *v, u32 msr, u64 value)
-{
-	if (!(v->vm->cfg->pv & CFG_PV_CLOCK))
-		return false;
-	switch (msr) {
-	case MSR_WALL_CLOCK_OLD:
-	case MSR_WALL_CLOCK_NEW:
-		return write_wall_clock(v, value);
-	case MSR_SYSTEM_TIME_OLD:
-	case MSR_SYSTEM_TIME_NEW:
-		return write_system_time(v, value);
-	default:
-		return false;
-	}
+	if (!rec)
+		return;
+	memcpy(&w.version, rec, sizeof(w.version));
+	w.version += 1 + (w.version & 1);
+	put_version(rec, w.version);
+	memcpy(rec, &w, sizeof(w));
+	put_version(rec, w.version + 1);
 }

@@ -11,6 +11,7 @@
 #include "hv/knobs.h"
 #include "hv/lib/bug.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/tsc.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
@@ -18,25 +19,11 @@
 #include "hv/x86/cpu.h"
 
 u64 host_poll_ticks, timer_advance_max;
-static u64 slice_ticks;
 
 void run_knobs_changed(void)
 {
 	WRITE_ONCE(host_poll_ticks, tsc_from_ns(knobs.host_poll_ns));
-	WRITE_ONCE(slice_ticks, tsc_from_ns(knobs.slice_ns));
 	WRITE_ONCE(timer_advance_max, tsc_from_ns(knobs.lapic_timer_advance_max_ns));
-}
-
-static void set_state(struct vcpu *v, enum vcpu_state state, u64 now)
-{
-	u64 ticks = now - v->since;
-
-	if (v->state == VCPU_RUNNING)
-		v->run_ticks += ticks;
-	else if (v->state == VCPU_QUEUED)
-		v->wait_ticks += ticks;
-	v->state = state;
-	v->since = now;
 }
 
 void pcpu_kick(struct pcpu *p)
@@ -45,115 +32,288 @@ void pcpu_kick(struct pcpu *p)
 		lapic_send_fixed(p->apic_id, VEC_KICK);
 }
 
-/* p->runq.lock held. */
-static void wake(struct pcpu *p, struct vcpu *v)
+/* --- the scheduler's lock sections; its clock is nanoseconds since boot --- */
+
+static u64 sched_now(u64 tsc)
 {
-	COUNT(v, cnt_wakeups);
-	set_state(v, VCPU_QUEUED, rdtsc());
-	runq_queue(&p->runq, v);
-	if (p->idle)
+	return tsc_to_ns(tsc - tsc_boot());
+}
+
+void pcpu_sched_init(struct pcpu *p)
+{
+	sched_rq_init(&p->rq, p->id, &sched_knobs, sched_now(rdtsc()));
+	p->slice_end = UINT64_MAX;
+	bit_set(online_pcpus, p->id);
+}
+
+static void rq_lock(struct pcpu *p, u64 now)
+{
+	spin_lock(&p->rq_lock);
+	sched_begin(&p->rq, sched_now(now));
+}
+
+static u64 slice_end_tsc(const struct pcpu *p)
+{
+	u64 end = sched_slice_end(&p->rq);
+
+	return end == SCHED_NEVER ? UINT64_MAX : tsc_boot() + tsc_from_ns(end);
+}
+
+/* Closes the section; if what runs there may not run on as long as before, its pCPU must know. */
+static void rq_unlock(struct pcpu *p, bool resched)
+{
+	u64 end = slice_end_tsc(p);
+	struct vcpu *current = p->current;
+
+	sched_end(&p->rq);
+	if (current && (resched || end < p->slice_end))
+		vcpu_request(current, resched ? REQ_RESCHED : REQ_TIMER);
+	if (resched || (current && end < p->slice_end))
 		pcpu_kick(p);
-	else if (p->current) {
-		/* Its timer knows no slice end while it is alone. */
-		vcpu_request(p->current, REQ_TIMER);
-		pcpu_kick(p);
+	p->slice_end = end;
+	spin_unlock(&p->rq_lock);
+}
+
+/* Two run queues, by rising number. */
+static void rq_lock_two(struct pcpu *a, struct pcpu *b, u64 now)
+{
+	rq_lock(a->id < b->id ? a : b, now);
+	rq_lock(a->id < b->id ? b : a, now);
+}
+
+/* --- waking --- */
+
+/* @v, WAKING, joins the queue of @p, whose section is open. Returns whether @p must reschedule. */
+static bool queue_woken(struct pcpu *p, struct vcpu *v)
+{
+	bool resched = sched_wake(&p->rq, &v->sched);
+
+	if (v->sched.state == SCHED_QUEUED) {
+		spin_woken(&v->spin);
+		if (READ_ONCE(v->requests) & REQ_EVENT)
+			spin_interrupt(&v->spin);
 	}
+	return resched;
+}
+
+/* @v is blocked, as far as a look without the lock tells. */
+static void wake(struct vcpu *v)
+{
+	u64 now = rdtsc();
+	struct pcpu *p, *there;
+	bool resched = false;
+	u32 cpu;
+
+	for (;;) {
+		p = vcpu_pcpu(v);
+		rq_lock(p, now);
+		if (likely(vcpu_pcpu(v) == p))
+			break;
+		rq_unlock(p, false); /* moved while we waited for the lock */
+	}
+	cpu = sched_select_cpu(&sched_knobs, &v->sched, idle_pcpus, online_pcpus, nr_pcpus);
+	if (!sched_wake_claim(&p->rq, &v->sched, cpu == SCHED_NO_CPU ? p->id : cpu)) {
+		if (v->sched.state == SCHED_RUNNING)
+			pcpu_kick(p);
+		rq_unlock(p, false);
+		return;
+	}
+	COUNT(v, cnt_wakeups);
+	there = vcpu_pcpu(v);
+	if (there == p) {
+		resched = queue_woken(p, v);
+		rq_unlock(p, resched);
+		return;
+	}
+	rq_unlock(p, false);
+	rq_lock(there, now);
+	resched = queue_woken(there, v);
+	rq_unlock(there, resched);
 }
 
 void vcpu_kick(struct vcpu *v)
 {
-	struct pcpu *p = READ_ONCE(v->pcpu);
+	struct pcpu *p = vcpu_pcpu(v);
 
 	if (p == this_pcpu() && p->current == v)
 		return; /* handled before it is entered again */
 	/*
 	 * No lock is needed to interrupt a vCPU that runs: the caller's bit was set with a full
-	 * barrier before this look at the state, and put_current() says HALTED with one before it
-	 * looks at the bits.
+	 * barrier before this look at the state, and put_current() says BLOCKED with one before it
+	 * looks at the bits. If it moves meanwhile, it sees the bit where it is entered next.
 	 */
-	if (READ_ONCE(v->state) == VCPU_RUNNING) {
+	if (READ_ONCE(v->sched.state) == SCHED_RUNNING)
 		pcpu_kick(p);
-		return;
-	}
-	spin_lock(&p->runq.lock);
-	if (v->state == VCPU_HALTED)
-		wake(p, v);
-	else if (v->state == VCPU_RUNNING)
-		pcpu_kick(p);
-	spin_unlock(&p->runq.lock);
+	else
+		wake(v);
 }
 
 void vcpu_start(struct vcpu *v, bool halted)
 {
-	struct pcpu *p = v->pcpu;
-
-	spin_lock(&p->runq.lock);
-	BUG_ON(v->state != VCPU_OFF);
-	v->since = rdtsc();
-	v->state = VCPU_HALTED;
+	BUG_ON(!v->off);
 	v->halted = halted;
 	v->halted_if = false;
+	v->off = false;
 	if (!halted)
-		wake(p, v);
-	spin_unlock(&p->runq.lock);
+		wake(v);
 }
 
-/* The vCPU that ran leaves the CPU: to HALTED if it waits and nothing came meanwhile, to OFF if its
- * VM ends, else to the queue. */
+/* --- leaving a pCPU --- */
+
+/* The vCPU that ran leaves the CPU: blocked if it waits and nothing came meanwhile, out of the
+ * queues if its VM ends; otherwise the pick decides whether it goes on. */
 static void put_current(struct pcpu *p, struct vcpu *v, u64 now)
 {
-	p->current = NULL;
 	if (READ_ONCE(v->requests) & REQ_STOP) {
-		set_state(v, VCPU_OFF, now);
+		sched_remove(&p->rq, &v->sched);
+		v->off = true;
 		return;
 	}
-	if (v->halted) {
-		set_state(v, VCPU_HALTED, now);
-		/*
-		 * A waker either sees HALTED and takes the lock, or set its bit before this look.
-		 * The request goes, or vapic_kick() would take it for a sign that somebody else has
-		 * kicked; clearing it is also the full barrier that the look needs.
-		 */
-		__atomic_and_fetch(&v->requests, ~(u64)REQ_EVENT, __ATOMIC_SEQ_CST);
-		if (!vcpu_wakeable(v, now)) {
-			COUNT(v, cnt_halts);
-			return;
-		}
-	} else {
-		COUNT(v, cnt_preempted);
+	if (!v->halted)
+		return;
+	/*
+	 * A waker either sees BLOCKED and takes the lock, or set its bit before this look. The
+	 * request goes, or vapic_kick() would take it for a sign that somebody else has kicked.
+	 */
+	sched_block_prepare(&p->rq);
+	__atomic_and_fetch(&v->requests, ~(u64)REQ_EVENT, __ATOMIC_SEQ_CST);
+	if (vcpu_wakeable(v, now)) {
+		sched_block_cancel(&p->rq);
+		return;
 	}
-	set_state(v, VCPU_QUEUED, now);
-	runq_queue(&p->runq, v);
+	COUNT(v, cnt_halts);
+	sched_block(&p->rq);
 }
 
-/* The deadline of a vCPU that is not running is one of its pCPU's timers. */
+/* The deadline of a vCPU that sleeps is one of its pCPU's timers. (Its registers are still loaded
+ * here: it cannot have been entered elsewhere.) */
 static void hand_timer_to_pcpu(struct pcpu *p, struct vcpu *v)
 {
 	u64 deadline = vlapic_timer_deadline(&v->lapic);
 
-	if (v->state == VCPU_HALTED && deadline != VLAPIC_TIMER_NONE)
+	if (v->halted && deadline != VLAPIC_TIMER_NONE)
 		timer_set(&p->timers, &v->timer, deadline - v->tsc_offset - p->wake_advance);
+}
+
+/* Nothing to run here: look for a vCPU that waits elsewhere. */
+static bool pull(struct pcpu *p, u64 now)
+{
+	struct run_queue *rqs[MAX_PCPUS];
+	u64 tried[MAX_PCPUS / 64] = {0};
+	u32 from;
+
+	if (nr_pcpus == 1 || sched_knobs.balance == SCHED_BALANCE_OFF)
+		return false;
+	for (u32 i = 0; i < nr_pcpus; i++)
+		rqs[i] = &pcpus[i]->rq;
+	while ((from = sched_pull_source(rqs, nr_pcpus, p->id, tried)) != SCHED_NO_CPU) {
+		struct sched_vcpu *got;
+
+		rq_lock_two(p, pcpus[from], now);
+		got = sched_pull(&pcpus[from]->rq, &p->rq);
+		rq_unlock(pcpus[from], false);
+		rq_unlock(p, false);
+		if (got)
+			return true;
+	}
+	return false;
+}
+
+/* The periodic pass: another pCPU may have one vCPU too many. */
+static void balance(struct pcpu *p, u64 now)
+{
+	struct run_queue *rqs[MAX_PCPUS];
+	u32 from;
+
+	for (u32 i = 0; i < nr_pcpus; i++)
+		rqs[i] = &pcpus[i]->rq;
+	from = sched_balance_source(rqs, nr_pcpus, p->id, sched_now(now));
+	if (from == SCHED_NO_CPU)
+		return;
+	rq_lock_two(p, pcpus[from], now);
+	sched_balance_pull(&pcpus[from]->rq, &p->rq);
+	rq_unlock(pcpus[from], false);
+	rq_unlock(p, false);
+}
+
+bool vcpu_yield_to(struct vcpu *me, struct spin_walk *w)
+{
+	struct vcpu *target = container_of(w->target, struct vcpu, spin);
+	struct pcpu *p = this_pcpu(), *there = vcpu_pcpu(target);
+	u64 now = rdtsc();
+	u32 did;
+
+	if (there == p) {
+		rq_lock(p, now);
+		did = sched_yield_to(&p->rq, &p->rq, &me->sched, &target->sched);
+		spin_tried(w, did, false);
+		rq_unlock(p, false);
+	} else {
+		rq_lock_two(p, there, now);
+		/* If it has moved meanwhile, sched_yield_to() says so. */
+		did = sched_yield_to(&p->rq, &there->rq, &me->sched, &target->sched);
+		spin_tried(w, did, true);
+		rq_unlock(there, did & SCHED_KICK_REMOTE);
+		rq_unlock(p, false);
+	}
+	return did & (SCHED_DID_LOCAL | SCHED_PULLED);
+}
+
+u64 pcpu_slice_end(struct pcpu *p, u64 now)
+{
+	if (nr_pcpus > 1 && sched_balance_due(&p->rq, sched_now(now)))
+		balance(p, now);
+	return p->slice_end;
+}
+
+/* @prev, whose registers are still here, waits from now on. */
+static void note_waits(struct vcpu *prev)
+{
+	spin_sched_out(&prev->spin, guest_cpl() == 0);
+	if (vlapic_pending(&prev->lapic) >= 0)
+		spin_interrupt(&prev->spin);
+}
+
+/* Decides who runs next. *@off: the VM of @prev ends, and this was its last moment on a pCPU. */
+static struct vcpu *pick(struct pcpu *p, struct vcpu *prev, u64 now, bool *off)
+{
+	struct sched_vcpu *expected;
+	struct vcpu *next;
+
+	rq_lock(p, now);
+	if (prev)
+		put_current(p, prev, now);
+	*off = prev && prev->off;
+	expected = p->rq.yield_expect;
+	next = vcpu_of_sched(sched_pick_next(&p->rq));
+	if (unlikely(expected))
+		spin_outcome(&vcpu_of_sched(expected)->spin, next == vcpu_of_sched(expected));
+	if (prev && prev != next && prev->sched.state == SCHED_QUEUED)
+		note_waits(prev);
+	if (next)
+		spin_sched_in(&next->spin, now);
+	if (!next)
+		bit_set_atomic(idle_pcpus, p->id);
+	else if (bit_test(idle_pcpus, p->id))
+		bit_clear_atomic(idle_pcpus, p->id);
+	p->current = next;
+	if (prev && prev != next && !*off)
+		pv_sched_out(prev);
+	p->slice_end = slice_end_tsc(p);
+	sched_end(&p->rq);
+	spin_unlock(&p->rq_lock);
+	return next;
 }
 
 static struct vcpu *schedule(struct pcpu *p)
 {
 	struct vcpu *prev = p->current, *next;
 	u64 now = rdtsc();
-	bool off = false;
+	bool off, ignored;
 
-	spin_lock(&p->runq.lock);
-	if (prev) {
-		put_current(p, prev, now);
-		off = prev->state == VCPU_OFF;
-	}
-	next = runq_pick(&p->runq);
-	p->current = next;
-	p->idle = !next;
-	if (next) {
-		set_state(next, VCPU_RUNNING, now);
-		next->slice_end = now + slice_ticks;
-	}
-	spin_unlock(&p->runq.lock);
+	next = pick(p, prev, now, &off);
+	if (!next && pull(p, now))
+		next = pick(p, NULL, now, &ignored);
 	if (prev && prev != next && !off)
 		hand_timer_to_pcpu(p, prev);
 	if (off && __atomic_sub_fetch(&prev->vm->nr_active, 1, __ATOMIC_SEQ_CST) == 0)
@@ -161,11 +321,17 @@ static struct vcpu *schedule(struct pcpu *p)
 	return next;
 }
 
-/* A call that another pCPU waits for. */
-static void serve_call(struct pcpu *p)
+/*
+ * What other pCPUs wait for: a call, and the registers of a vCPU that moved away. Everybody who
+ * waits for another pCPU calls this meanwhile, so that two do not wait for each other.
+ */
+void pcpu_serve(void)
 {
+	struct pcpu *p = this_pcpu();
 	void (*fn)(void *arg) = __atomic_load_n(&p->call_fn, __ATOMIC_ACQUIRE);
 
+	if (unlikely(p->loaded && p->loaded != p->current && vcpu_pcpu(p->loaded) != p))
+		vcpu_unload_current();
 	if (likely(!fn))
 		return;
 	fn(p->call_arg);
@@ -182,17 +348,36 @@ void pcpu_call(struct pcpu *p, void (*fn)(void *arg), void *arg)
 	}
 	p->call_arg = arg;
 	__atomic_store_n(&p->call_fn, fn, __ATOMIC_RELEASE);
-	spin_lock(&p->runq.lock);
+	spin_lock(&p->rq_lock);
 	v = p->current;
 	if (v)
 		vcpu_request(v, REQ_RESCHED);
 	pcpu_kick(p);
-	spin_unlock(&p->runq.lock);
-	while (__atomic_load_n(&p->call_fn, __ATOMIC_ACQUIRE))
+	spin_unlock(&p->rq_lock);
+	while (__atomic_load_n(&p->call_fn, __ATOMIC_ACQUIRE)) {
+		pcpu_serve();
 		cpu_relax();
+	}
 }
 
-/* Nobody to run: sleep until an interrupt. p->idle was set under the lock, so a waker sends one. */
+void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns)
+{
+	struct pcpu *p;
+
+	for (;;) {
+		p = vcpu_pcpu(v);
+		rq_lock(p, rdtsc());
+		if (vcpu_pcpu(v) == p)
+			break;
+		rq_unlock(p, false); /* moved while we waited for the lock */
+	}
+	*run_ns = sched_run_ns(&p->rq, &v->sched);
+	*delay_ns = sched_run_delay_ns(&p->rq, &v->sched);
+	rq_unlock(p, false);
+}
+
+/* Nobody to run: sleep until an interrupt. This pCPU's bit in idle_pcpus was set under the lock, so
+ * a waker sends one. */
 static void idle(struct pcpu *p)
 {
 	u64 start = rdtsc(), wake_at = READ_ONCE(p->timers.next);
@@ -206,7 +391,7 @@ static void idle(struct pcpu *p)
 	}
 	if (wake_at != UINT64_MAX)
 		lapic_timer_arm(wake_at);
-	if (!READ_ONCE(p->runq.nr) && !READ_ONCE(p->call_fn))
+	if (!READ_ONCE(p->rq.nr_running) && !READ_ONCE(p->call_fn))
 		sti_hlt_cli();
 	p->idle_ticks += rdtsc() - start;
 	timers_run(&p->timers, rdtsc());
@@ -215,7 +400,7 @@ static void idle(struct pcpu *p)
 /* Runs @v until it leaves. */
 static void run(struct vcpu *v)
 {
-	struct pcpu *p = v->pcpu;
+	struct pcpu *p = this_pcpu();
 	u64 now;
 
 	vcpu_load(v);
@@ -223,6 +408,7 @@ static void run(struct vcpu *v)
 		timer_cancel(&v->timer);
 	if (v->fresh)
 		vm_first_run(v);
+	pause_update(v);
 	now = rdtsc();
 	if (v->halted && !vcpu_wakeable(v, now))
 		return; /* woken for nothing */
@@ -234,6 +420,7 @@ static void run(struct vcpu *v)
 		vcpu_request(v, REQ_EVENT);
 	if (READ_ONCE(v->requests) && vcpu_requests(v) == EXIT_LEAVE)
 		return;
+	pv_sched_in(v, vcpu_run_delay_ns(v));
 	if (!v->lapic.wait_for_sipi)
 		v->halted = false;
 	if (v->not_before)
@@ -250,7 +437,7 @@ void pcpu_run(void)
 	for (;;) {
 		struct vcpu *v = schedule(p);
 
-		serve_call(p);
+		pcpu_serve();
 		if (v)
 			run(v);
 		else

@@ -27,11 +27,32 @@ __noreturn void pcpu_run(void);
  */
 void vcpu_kick(struct vcpu *v);
 
+/* How long @v has run and how long it was runnable and not running, up to now. Takes the lock of
+ * its run queue. */
+void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns);
+
+/*
+ * Directed yield of @me, which runs here, to the candidate of @w; the outcome goes into @w. True if
+ * @me must leave the pCPU now. Takes the locks of both run queues.
+ */
+struct spin_walk;
+bool vcpu_yield_to(struct vcpu *me, struct spin_walk *w);
+
+/* When the running vCPU of this pCPU @p must be rescheduled, host TSC; looks for balancing work on
+ * the way. */
+u64 pcpu_slice_end(struct pcpu *p, u64 now);
+
+/* Sets up @p's run queue; boot CPU, before any vCPU is made. */
+void pcpu_sched_init(struct pcpu *p);
+
 /* Makes @p look at its queue and its call. */
 void pcpu_kick(struct pcpu *p);
 
-/* Puts @v, which is OFF, on its pCPU's queue (or to HALTED with @halted). */
+/* Puts @v, which is OFF, on its pCPU's queue (or leaves it blocked with @halted). */
 void vcpu_start(struct vcpu *v, bool halted);
+
+/* Does what other pCPUs wait for; to be called while waiting for one, and in the loop. */
+void pcpu_serve(void);
 
 /* Runs @fn(@arg) on @p, in its loop, and waits for it (forever: every pCPU comes back within
  * host_poll_ticks). */

@@ -64,7 +64,16 @@ void vcpu_set_nmi_window(struct vcpu *v, bool on)
 				: v->proc_controls & ~PROC_NMI_WINDOW);
 }
 
-void vcpu_update_apic_mode(struct vcpu *v)
+void vcpu_set_pause_exiting(struct vcpu *v, bool on)
+{
+	u32 controls =
+	    on ? v->proc_controls | PROC_PAUSE_EXIT : v->proc_controls & ~PROC_PAUSE_EXIT;
+
+	if (controls != v->proc_controls)
+		set_proc_controls(v, controls);
+}
+
+void vcpu_update_controls2(struct vcpu *v)
 {
 	bool x2apic = v->lapic.mode == VLAPIC_X2APIC;
 	u32 proc2 = vmx_caps.proc2;
@@ -73,7 +82,16 @@ void vcpu_update_apic_mode(struct vcpu *v)
 		proc2 |= PROC2_X2APIC;
 	else if (v->lapic.mode == VLAPIC_XAPIC && vmx_caps.apic_access)
 		proc2 |= PROC2_APIC_ACCESS;
+	if (v->ple_hw)
+		proc2 |= PROC2_PLE;
 	vmwrite32(VMCS_PROC_CONTROLS2, proc2);
+}
+
+void vcpu_update_apic_mode(struct vcpu *v)
+{
+	bool x2apic = v->lapic.mode == VLAPIC_X2APIC;
+
+	vcpu_update_controls2(v);
 	vmwrite64(VMCS_MSR_BITMAP, msr_bitmap(x2apic && vmx_caps.x2apic_mode));
 	invvpid_context(vmread16(VMCS_VPID));
 }
@@ -205,27 +223,48 @@ static void restore_registers(struct vcpu *v)
 void vcpu_unload_current(void)
 {
 	struct pcpu *p = this_pcpu();
+	struct vcpu *v = p->loaded;
 
-	if (!p->loaded)
+	if (!v)
 		return;
-	save_registers(p->loaded);
-	vmcs_clear(p->loaded->vmcs_pa);
-	p->loaded->launched = false;
+	save_registers(v);
 	p->loaded = NULL;
+	if (nr_pcpus > 1) { /* so that any of them may load it */
+		vmcs_clear(v->vmcs_pa);
+		v->launched = false;
+	}
+	__atomic_store_n(&v->loaded_on, NULL, __ATOMIC_RELEASE);
+}
+
+/* @v moved here while its registers are still in the CPU where it ran: that one puts them into
+ * memory when it loads another vCPU or goes idle. It never waits for us meanwhile with something
+ * loaded, so this ends. */
+static void wait_until_unloaded(struct vcpu *v)
+{
+	struct pcpu *there = __atomic_load_n(&v->loaded_on, __ATOMIC_ACQUIRE);
+
+	if (likely(!there))
+		return;
+	pcpu_kick(there);
+	while (__atomic_load_n(&v->loaded_on, __ATOMIC_ACQUIRE)) {
+		pcpu_serve();
+		cpu_relax();
+	}
 }
 
 void vcpu_load(struct vcpu *v)
 {
 	struct pcpu *p = this_pcpu();
-	bool first = !v->pcpu_loaded;
+	bool first = !v->host_state;
 
 	if (p->loaded == v)
 		return;
-	if (p->loaded)
-		save_registers(p->loaded);
+	vcpu_unload_current();
+	wait_until_unloaded(v);
 	if (first)
 		vmcs_clear(v->vmcs_pa);
 	vmcs_load(v->vmcs_pa);
+	v->loaded_on = p;
 	p->loaded = v;
 	p->nr_switches++;
 	v->nr_switches++;
@@ -233,12 +272,13 @@ void vcpu_load(struct vcpu *v)
 		write_controls(v);
 		write_host_state(v);
 	}
-	if (v->pcpu_loaded != p) {
+	if (v->host_state != p) {
 		write_host_pcpu(p);
-		invept_context(v->vm->eptp);
-		v->pcpu_loaded = p;
+		invept_context(v->vm->eptp); /* what this CPU remembers from an earlier stay */
+		v->host_state = p;
 	}
 	restore_registers(v);
+	pause_loaded(v);
 }
 
 /* --- start states --- */
@@ -276,6 +316,8 @@ static void write_common_state(struct vcpu *v)
 	vmwriten(VMCS_GUEST_SYSENTER_EIP, 0);
 	vmwrite32(VMCS_ENTRY_INTR_INFO, 0);
 	v->halted = false;
+	pv_vcpu_init(&v->pv);
+	spin_reset(&v->spin);
 	vcpu_set_window(v, false);
 	vcpu_set_nmi_window(v, false);
 	vcpu_update_apic_mode(v);
@@ -307,7 +349,6 @@ void vcpu_power_up(struct vcpu *v)
 	v->tsc_adjust = 0;
 	v->tsc_offset = -(s64)v->vm->tsc_base;
 	v->lapic.tsc_offset = v->tsc_offset;
-	v->system_time_msr = v->wall_clock_msr = v->steal_msr = 0;
 	v->misc_enable = 1;
 	v->cr2 = 0;
 	if (this_pcpu()->loaded == v)
@@ -377,15 +418,18 @@ static void timer_fired(struct timer *t, u64 now)
 
 void vcpu_arm(struct vcpu *v, u64 now)
 {
-	struct pcpu *p = v->pcpu;
-	u64 at = now + host_poll_ticks, deadline = vlapic_timer_deadline(&v->lapic), left;
+	struct pcpu *p = this_pcpu();
+	/* On the boot CPU the console waits: guests that exit all the time must not put it off. */
+	u64 at = p->id == 0 ? p->next_poll : now + host_poll_ticks;
+	u64 deadline = vlapic_timer_deadline(&v->lapic), left;
 
 	if (deadline != VLAPIC_TIMER_NONE)
 		at = min(at, deadline - v->tsc_offset - p->timer_advance);
 	at = min(at, READ_ONCE(p->timers.next));
-	if (READ_ONCE(p->runq.nr))
-		at = min(at, v->slice_end);
+	at = min(at, p->slice_end);
 	v->armed_tsc = at;
+	if (v->ple_soft)
+		vcpu_set_pause_exiting(v, READ_ONCE(p->rq.nr_running) > 1);
 	if (!vmx_caps.save_preemption_timer) {
 		lapic_timer_arm(at);
 		return;
@@ -401,12 +445,12 @@ bool vcpu_wakeable(const struct vcpu *v, u64 now)
 
 	if (l->wait_for_sipi)
 		return events & (VLAPIC_EV_INIT | VLAPIC_EV_SIPI);
-	if (events & (VLAPIC_EV_INIT | VLAPIC_EV_NMI))
+	if ((events & (VLAPIC_EV_INIT | VLAPIC_EV_NMI)) || READ_ONCE(v->pv.unhalted))
 		return true;
 	if (!v->halted_if)
 		return false;
 	return vlapic_pending(l) >= 0 ||
-	       vlapic_timer_deadline(l) <= vcpu_guest_tsc(v, now) + v->pcpu->wake_advance ||
+	       vlapic_timer_deadline(l) <= vcpu_guest_tsc(v, now) + vcpu_pcpu(v)->wake_advance ||
 	       ((events & VLAPIC_EV_LINT0) && vlapic_extint(l));
 }
 

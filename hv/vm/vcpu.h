@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A virtual CPU. "Owner" below is the pCPU that runs it or last ran it (v->pcpu); a field without a
- *note is the owner's.
+ * A virtual CPU. "Owner" below is the pCPU that runs it or last ran it (v->sched.cpu); a field
+ * without a note is the owner's.
  *
- * States and who changes them, always under the owner's runq.lock:
+ * Its state is the scheduler's (hv/sched/sched.h draws it): BLOCKED covers HLT, waiting for SIPI
+ * (lapic.wait_for_sipi) and, with .off, a VM that does not run. To block, the owner says BLOCKED
+ * under the lock of its run queue and only then looks once more at vcpu_wakeable(); a waker sets
+ * its bit first and looks at the state then: no wake-up is lost.
  *
- *	OFF ---start---> QUEUED <---> RUNNING ---block---> HALTED ---wake---> QUEUED
- *	any of these ---stop---> OFF
- *
- * HALTED covers HLT and waiting for SIPI (lapic.wait_for_sipi). To block, the owner takes the lock,
- *looks once more at vcpu_wakeable() and only then says HALTED; a waker sets its bit first and takes
- *the lock then: no wake-up is lost.
+ * Its registers are in a CPU (.loaded_on), perhaps still the last one's; vcpu_load() gets them from
+ * there.
  */
 #ifndef VLAG_VM_VCPU_H
 #define VLAG_VM_VCPU_H
@@ -18,14 +17,16 @@
 #include "hv/apic/vlapic.h"
 #include "hv/counters.h"
 #include "hv/lib/types.h"
+#include "hv/spin/spin.h"
+#include "hv/pcpu.h"
+#include "hv/pv/msr.h"
+#include "hv/sched/sched.h"
 #include "hv/timer.h"
 #include "hv/vm/vm.h"
 #include "hv/vmx/reasons.h"
 
 /* Indices into vcpu.regs: the order in which instructions number them. */
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
-
-enum vcpu_state { VCPU_OFF, VCPU_QUEUED, VCPU_RUNNING, VCPU_HALTED };
 
 /* Bits of vcpu.requests: things to look at before the next entry. Set by anyone, cleared by the
  * owner. */
@@ -75,17 +76,21 @@ struct vcpu {
 	u32 tpr_threshold; /* as in the VMCS */
 	u32 proc_controls; /* as in the VMCS */
 	u64 armed_tsc;	   /* host TSC at which the preemption timer is to fire; see vcpu_arm() */
-	u64 slice_end;	   /* host TSC */
 	u64 not_before;	   /* host TSC before which the guest must not be entered: its timer was
 			      handled early */
 	s64 tsc_offset;	   /* guest TSC - host TSC */
 	u64 tsc_adjust;	   /* IA32_TSC_ADJUST */
 
-	u32 state;	   /* enum vcpu_state; pcpu->runq.lock */
-	struct pcpu *pcpu; /* where it runs and waits; runq.lock of the old and the new one */
-	struct pcpu *pcpu_loaded; /* whose host state its VMCS holds, NULL at first */
-	struct vcpu *next, *prev; /* in the run queue; its lock */
-	struct timer timer;	  /* fires at the LAPIC deadline while HALTED */
+	struct sched_vcpu sched;
+	struct spin_vcpu spin;	 /* hv/spin/spin.h says who may write it */
+	u32 ple_generation;	 /* of the knobs that its VMCS follows: exit_pause.c */
+	bool ple_hw;		 /* pause-loop exiting */
+	bool ple_soft;		 /* PAUSE exiting while somebody waits for the pCPU */
+	bool off;		 /* its VM does not run; rq_lock */
+	struct pcpu *loaded_on;	 /* whose registers hold it, NULL: it is in memory. Set and cleared
+				    by that pCPU */
+	struct pcpu *host_state; /* whose host state its VMCS holds, NULL at first */
+	struct timer timer;	 /* fires at the LAPIC deadline while it sleeps */
 
 	struct vlapic lapic;
 	u8 *vapic_page; /* TPR lives here */
@@ -96,12 +101,8 @@ struct vcpu {
 	u64 dr[4], dr6;
 	u64 cr2;
 	u64 misc_enable;
-	u64 system_time_msr, wall_clock_msr, steal_msr; /* as written by the guest */
-	u32 kvmclock_version;
+	struct pv_vcpu pv;
 
-	u64 run_ticks;	/* TSC ticks as RUNNING */
-	u64 wait_ticks; /* TSC ticks as QUEUED */
-	u64 since;	/* TSC of the last change of state; runq.lock */
 	u64 nr_switches;
 };
 
@@ -114,6 +115,23 @@ static inline u64 vcpu_request(struct vcpu *v, u64 bits)
 static inline u64 vcpu_guest_tsc(const struct vcpu *v, u64 host_tsc)
 {
 	return host_tsc + v->tsc_offset;
+}
+
+static inline struct pcpu *vcpu_pcpu(const struct vcpu *v)
+{
+	return pcpus[READ_ONCE(v->sched.cpu)];
+}
+
+static inline struct vcpu *vcpu_of_sched(struct sched_vcpu *s)
+{
+	return s ? container_of(s, struct vcpu, sched) : NULL;
+}
+
+/* How long @v was runnable and not running, ns: exact for a vCPU that runs, for others as of their
+ * last change of state. */
+static inline u64 vcpu_run_delay_ns(const struct vcpu *v)
+{
+	return v->sched.stats.run_delay_ns;
 }
 
 #define COUNT(v, name) ((v)->counters[name]++)
@@ -135,6 +153,12 @@ void vcpu_power_up(struct vcpu *v);
 void vcpu_set_window(struct vcpu *v, bool on);
 void vcpu_set_nmi_window(struct vcpu *v, bool on);
 
+/* PAUSE exiting on or off. */
+void vcpu_set_pause_exiting(struct vcpu *v, bool on);
+
+/* Writes the secondary processor-based controls: the LAPIC's mode and v->ple_hw are in them. */
+void vcpu_update_controls2(struct vcpu *v);
+
 /* After a change of the LAPIC's mode: which of its registers the CPU virtualizes. */
 void vcpu_update_apic_mode(struct vcpu *v);
 
@@ -145,7 +169,7 @@ u64 xcr0_guest_mask(void);
  */
 void vcpu_unload_current(void);
 
-/* Is there anything that ends HLT or the wait for SIPI? Owner, or with its runq.lock held. */
+/* Is there anything that ends HLT or the wait for SIPI? Owner, or with its run queue locked. */
 bool vcpu_wakeable(const struct vcpu *v, u64 now);
 
 /* Arms the preemption timer for the earliest of all that concerns @v. */

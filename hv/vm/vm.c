@@ -14,7 +14,7 @@
 #include "hv/page.h"
 #include "hv/panic.h"
 #include "hv/pcpu.h"
-#include "hv/pv/clock.h"
+#include "hv/pv/edge.h"
 #include "hv/tsc.h"
 #include "hv/vm/acpi_tables.h"
 #include "hv/vm/load.h"
@@ -22,6 +22,7 @@
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/cpuid.h"
 #include "hv/vmx/ept.h"
+#include "hv/vmx/exit.h"
 #include "hv/vmx/vmx.h"
 #include "hv/x86/cpu.h"
 
@@ -38,6 +39,15 @@ void vm_knobs_changed(void)
 	WRITE_ONCE(track_knobs.window, tsc_from_ns(knobs.ipi_window_ns));
 	WRITE_ONCE(track_knobs.enabled, knobs.ipi_tracking_enabled);
 	WRITE_ONCE(track_knobs.multicast, knobs.ipi_track_multicast);
+	pause_knobs_changed();
+	/* Back to the scheduler, from where each takes over what concerns its VMCS. */
+	for (u32 i = 0; i < nr_vms; i++) {
+		for (u32 k = 0; k < vms[i]->nr_vcpus; k++) {
+			vcpu_request(vms[i]->vcpus[k], REQ_RESCHED);
+			if (READ_ONCE(vms[i]->vcpus[k]->sched.state) == SCHED_RUNNING)
+				vcpu_kick(vms[i]->vcpus[k]);
+		}
+	}
 }
 
 const char *vm_state_text(const struct vm *vm)
@@ -159,7 +169,8 @@ static void make_cpuid(struct vm *vm)
 {
 	struct cpuid_features f = {
 	    .nr_vcpus = vm->nr_vcpus,
-	    .kvm = pv_cpuid_features(vm->cfg->pv),
+	    .max_vcpus = vm->cfg->max_vcpus,
+	    .kvm = pv_cpuid_features(vm->pv.features, vm->pv.stable),
 	    .xcr0 = xcr0_guest_mask(),
 	    .rdtscp = vmx_caps.rdtscp,
 	    .invpcid = vmx_caps.invpcid,
@@ -170,14 +181,14 @@ static void make_cpuid(struct vm *vm)
 }
 
 /* check_affinity() has found one. */
-static struct pcpu *place(const struct cfg_vm *cfg)
+static u32 place(const struct cfg_vm *cfg)
 {
 	u32 id = next_pcpu % nr_pcpus;
 
 	while (!bit_test(cfg->affinity, id))
 		id = (id + 1) % nr_pcpus;
 	next_pcpu = id + 1;
-	return pcpus[id];
+	return id;
 }
 
 static void check_affinity(struct vm *vm)
@@ -192,11 +203,21 @@ static void check_affinity(struct vm *vm)
 
 static void make_vcpus(struct vm *vm)
 {
+	struct sched_group_rq *rqs;
+
 	vm->vcpus = page_alloc(vm->nr_vcpus * sizeof(*vm->vcpus), PAGE_SIZE, PAGES_VM);
+	rqs = page_alloc(nr_pcpus * sizeof(*rqs), PAGE_SIZE, PAGES_VM);
+	sched_group_init(&vm->group, vm->id, vm->cfg->weight, rqs, nr_pcpus);
+	vm->spin_vcpus = page_alloc(vm->nr_vcpus * sizeof(*vm->spin_vcpus), PAGE_SIZE, PAGES_VM);
+	spin_vm_init(&vm->spin, &spin_knobs, vm->spin_vcpus, vm->nr_vcpus);
 	apic_map_setup(&vm->apic_map, &track_knobs);
 	for (u32 i = 0; i < vm->nr_vcpus; i++) {
 		vm->vcpus[i] = vcpu_create(vm, i);
-		vm->vcpus[i]->pcpu = place(vm->cfg);
+		sched_vcpu_init(&vm->vcpus[i]->sched, &vm->group, i, SCHED_WEIGHT_DEFAULT, 0,
+				place(vm->cfg), vm->cfg->affinity);
+		vm->vcpus[i]->off = true;
+		vm->spin_vcpus[i] = &vm->vcpus[i]->spin;
+		spin_vcpu_init(&vm->vcpus[i]->spin, &vm->spin, i, &vm->vcpus[i]->lapic.track);
 	}
 	vioapic_setup(&vm->ioapic, &vm->apic_map, 0 /* as in the MADT */);
 	vpic_setup(&vm->pic, &vm->vcpus[0]->lapic);
@@ -234,6 +255,7 @@ void vm_create(const struct boot_info *info, const struct cfg_vm *cfg)
 	vm->apic_page = (u64)page_alloc(PAGE_SIZE, PAGE_SIZE, PAGES_VM);
 	if (vmx_caps.apic_access)
 		ept_map(vm->eptp, VLAPIC_BASE, vm->apic_page, PAGE_SIZE);
+	pv_vm_create(vm);
 	make_cpuid(vm);
 	make_vcpus(vm);
 }
@@ -317,6 +339,7 @@ int vm_start(struct vm *vm)
 		vlapic_reset(&v->lapic, vm->cfg->apic == CFG_APIC_X2APIC, i == 0);
 	}
 	vlapic_virtual_wire(&vm->vcpus[0]->lapic);
+	pv_vm_start(vm);
 	vm->nr_active = vm->nr_vcpus;
 	vm->state = VM_RUNNING;
 	any_started = true;

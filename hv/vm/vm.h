@@ -14,11 +14,17 @@
 #include "hv/apic/vpic.h"
 #include "hv/dev/acpipm.h"
 #include "hv/dev/kbc.h"
+#include "hv/dev/pcihost.h"
 #include "hv/dev/pit.h"
 #include "hv/dev/rtc.h"
 #include "hv/dev/uart.h"
 #include "hv/lib/lock.h"
 #include "hv/lib/types.h"
+#include "hv/pv/msr.h"
+#include "hv/pv/report.h"
+#include "hv/pv/view.h"
+#include "hv/spin/spin.h"
+#include "hv/sched/sched.h"
 #include "hv/timer.h"
 #include "hv/vm/guest_mem.h"
 
@@ -57,6 +63,9 @@ struct vm {
 	char end_text[160];
 
 	struct guest_mem mem;
+	struct pv_vm pv;
+	struct pv_view view;	 /* for the monitor; boot CPU */
+	struct pv_report report; /* lock */
 	u64 eptp;
 	u64 apic_page; /* under the xAPIC's address: the CPU compares with it, the guest never reads
 			  it in xAPIC mode */
@@ -65,6 +74,9 @@ struct vm {
 	u64 epoch_ns;			   /* wall clock at VM time 0, ns since 1970 */
 	struct cpu_boot_state *boot_state; /* of vCPU 0, from the loader */
 
+	struct sched_group group; /* for the scheduler */
+	struct spin_vm spin;	  /* which vCPUs wait, and why: hv/spin/spin.h */
+	struct spin_vcpu **spin_vcpus;
 	struct spinlock map_lock; /* a leaf: apic_map_update() */
 	struct apic_map apic_map;
 	struct vioapic ioapic;
@@ -75,7 +87,7 @@ struct vm {
 	struct rtc rtc;
 	struct acpipm acpipm;
 	struct kbc kbc;
-	u32 pci_address;	/* port 0xCF8 as written */
+	struct pcihost pci;
 	u8 lines;		/* IRQ levels as last told to the controllers: bit per device */
 	struct timer dev_timer; /* on vCPU 0's pCPU */
 	u64 dev_timer_ns;	/* VM time that it is set for, UINT64_MAX if it is not */

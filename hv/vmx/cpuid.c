@@ -66,21 +66,21 @@ static void leaf_1(struct cpuid_entry **next, const struct cpuid_features *f, cp
 	struct cpuid_entry *e = copy(next, 1, 0, host);
 
 	/* APIC id (bits 31-24) is the vCPU's, OSXSAVE follows its CR4: both put in at the exit. */
-	e->ebx = (e->ebx & 0xff00) | min(f->nr_vcpus, 255u) << 16;
+	e->ebx = (e->ebx & 0xff00) | min(f->max_vcpus, 255u) << 16;
 	e->ecx = (e->ecx & L1_ECX_PASS) | L1_ECX_X2APIC | L1_ECX_TSC_DEADLINE | L1_ECX_HYPERVISOR;
 	if (!f->invpcid)
 		e->ecx &= ~(1u << 17);
-	e->edx = (e->edx & L1_EDX_PASS) | L1_EDX_APIC | (f->nr_vcpus > 1 ? 1u << 28 : 0);
-	if (f->nr_vcpus == 1)
+	e->edx = (e->edx & L1_EDX_PASS) | L1_EDX_APIC | (f->max_vcpus > 1 ? 1u << 28 : 0);
+	if (f->max_vcpus == 1)
 		e->edx &= ~(1u << 28);
 }
 
-/* Caches, each of them the vCPU's own: one package holds @nr_vcpus cores of one thread. */
+/* Caches, each of them the vCPU's own: one package holds @max_vcpus cores of one thread. */
 static void leaf_4(struct cpuid_entry **next, const struct cpuid_features *f, cpuid_fn host)
 {
 	u32 cores = 1;
 
-	while (cores < f->nr_vcpus)
+	while (cores < f->max_vcpus)
 		cores *= 2;
 	for (u32 i = 0; i < 8; i++) {
 		struct cpuid_entry *e = copy(next, 4, i, host);
@@ -111,13 +111,14 @@ static void leaf_7(struct cpuid_entry **next, const struct cpuid_features *f, cp
 }
 
 /* Topology: every vCPU a core of its own, as the scheduler treats them; all in one package. EDX is
- * the vCPU's x2APIC id. */
+ * the vCPU's x2APIC id. The ids of spares belong to the same package, so they count for the shift,
+ * but not for how many there are. */
 static void leaf_b(struct cpuid_entry **next, const struct cpuid_features *f)
 {
 	struct cpuid_entry *e;
 	u32 bits = 0;
 
-	while ((1u << bits) < f->nr_vcpus)
+	while ((1u << bits) < f->max_vcpus)
 		bits++;
 	e = add(next, 0xb, 0);
 	e->eax = 0;

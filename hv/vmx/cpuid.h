@@ -29,8 +29,9 @@ struct cpuid_table {
 
 struct cpuid_features {
 	u32 nr_vcpus;
-	u32 kvm;  /* EAX of leaf 0x40000001 */
-	u64 xcr0; /* state components that may be enabled */
+	u32 max_vcpus; /* what the MADT lists: with spares */
+	u32 kvm;       /* EAX of leaf 0x40000001 */
+	u64 xcr0;      /* state components that may be enabled */
 	bool rdtscp, invpcid;
 };
 

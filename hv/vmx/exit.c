@@ -10,6 +10,7 @@
 #include "hv/main.h"
 #include "hv/lib/fmt.h"
 #include "hv/pcpu.h"
+#include "hv/pv/edge.h"
 #include "hv/traps.h"
 #include "hv/vm/run.h"
 #include "hv/vmx/vmx.h"
@@ -86,7 +87,7 @@ enum exit_action vcpu_requests(struct vcpu *v)
 	}
 	if (requests & REQ_TIMER) {
 		__atomic_and_fetch(&v->requests, ~(u64)REQ_TIMER, __ATOMIC_SEQ_CST);
-		action = vcpu_time_passed(v, v->halted ? v->pcpu->wake_advance : 0);
+		action = vcpu_time_passed(v, v->halted ? this_pcpu()->wake_advance : 0);
 	}
 	if (READ_ONCE(v->requests) & REQ_EVENT)
 		action |= vcpu_deliver(v);
@@ -108,7 +109,7 @@ static void check_lapic_timer(struct vcpu *v, u64 now, u64 advance)
 
 enum exit_action vcpu_time_passed(struct vcpu *v, u64 advance)
 {
-	struct pcpu *p = v->pcpu;
+	struct pcpu *p = this_pcpu();
 	u64 now = rdtsc();
 
 	check_lapic_timer(v, now, advance);
@@ -118,38 +119,46 @@ enum exit_action vcpu_time_passed(struct vcpu *v, u64 advance)
 		boot_cpu_poll();
 		p->next_poll = now + host_poll_ticks;
 	}
-	if (READ_ONCE(p->runq.nr) && now >= v->slice_end)
+	if (now >= pcpu_slice_end(p, now))
 		return EXIT_LEAVE;
 	vcpu_arm(v, now);
 	return EXIT_RESUME;
 }
 
 /*
- * The interrupt of a timer is ready to be entered with: wait for the moment that it is due.
- * @advance learns from how late or early that is: up at once, down slowly, as the way here is not
- * always equally long.
+ * Entering the guest takes at least so many ticks: the instructions of entry.asm from the return of
+ * vmx_exit() to VMRESUME, which is the shorter one of both ways. No CPU runs them, and the entry
+ * itself, in less.
+ */
+#define ENTRY_TICKS 20
+
+/*
+ * The interrupt of a timer is ready to be entered with: wait until the guest gets it, if it is
+ * entered now, at the moment that it is due and not before. @advance learns from how late or early
+ * that is: up at once, down slowly, as the way here is not always equally long.
  */
 void timer_wait(struct vcpu *v, u64 *advance)
 {
-	s64 late = rdtsc() - v->not_before;
+	u64 enter_at = v->not_before - ENTRY_TICKS;
+	s64 late = rdtsc() - enter_at;
 
 	if (late <= 0)
 		*advance -= min(*advance, (u64)-late / 8);
 	else if ((u64)late < timer_advance_max) /* else it waited for the CPU */
 		*advance = min(*advance + late, timer_advance_max);
-	while ((s64)(rdtsc() - v->not_before) < 0)
+	while ((s64)(rdtsc() - enter_at) < 0)
 		;
 	v->not_before = 0;
 }
 
 enum exit_action exit_preemption_timer(struct vcpu *v)
 {
-	enum exit_action action = vcpu_time_passed(v, v->pcpu->timer_advance);
+	enum exit_action action = vcpu_time_passed(v, this_pcpu()->timer_advance);
 
 	if (READ_ONCE(v->requests) & REQ_EVENT)
 		action |= vcpu_deliver(v);
 	if (v->not_before)
-		timer_wait(v, &v->pcpu->timer_advance);
+		timer_wait(v, &this_pcpu()->timer_advance);
 	return action;
 }
 
@@ -161,7 +170,7 @@ enum exit_action exit_external_interrupt(struct vcpu *v)
 	if (vector != VEC_KICK)
 		return vcpu_time_passed(v, 0);
 	/* Who kicks has set a request before, or a timer that is now the first. */
-	if (READ_ONCE(v->pcpu->timers.next) < v->armed_tsc)
+	if (READ_ONCE(this_pcpu()->timers.next) < v->armed_tsc)
 		vcpu_arm(v, rdtsc());
 	return EXIT_RESUME;
 }
@@ -176,11 +185,10 @@ enum exit_action exit_hlt(struct vcpu *v)
 		vcpu_set_window(v, false); /* HLT was executed with IF = 1: no need to wait */
 		return vcpu_deliver(v);
 	}
-	return EXIT_LEAVE;
-}
-
-enum exit_action exit_pause(struct vcpu *v)
-{
+	if (unlikely(pv_take_unhalt(v))) {
+		v->halted = false;
+		return EXIT_RESUME;
+	}
 	return EXIT_LEAVE;
 }
 

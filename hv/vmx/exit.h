@@ -119,6 +119,30 @@ enum exit_action vcpu_time_passed(struct vcpu *v, u64 advance);
  * become. */
 void timer_wait(struct vcpu *v, u64 *advance);
 
+/* CPL of the vCPU that is loaded: DPL of SS (SDM vol. 3, 24.4.1). */
+static inline u32 guest_cpl(void)
+{
+	return vmread32(VMCS_GUEST_SS_AR) >> 5 & 3;
+}
+
+/* --- exit_pause.c --- */
+
+/* Takes over the knobs; then every vCPU must come through pause_update(). */
+void pause_knobs_changed(void);
+
+/* Before an entry, after the scheduler chose @v: PAUSE exiting, hardware or software, as the knobs
+ * ask for. */
+void pause_update(struct vcpu *v);
+
+/* @v's registers were loaded into a pCPU: its window shrinks, its loop is over. */
+void pause_loaded(struct vcpu *v);
+
+/*
+ * The running @v waits for somebody (a pause loop of @spun ticks, or it said so): yields to the
+ * best candidate that there is. @now: host TSC.
+ */
+enum exit_action vcpu_spins(struct vcpu *v, bool in_kernel, u64 spun, u64 now);
+
 /* Kills the VM of @v with a message and a dump of the vCPU; others go on. */
 enum exit_action vcpu_kill(struct vcpu *v, const char *fmt, ...) __printf(2, 3);
 

@@ -7,7 +7,7 @@
 #include "hv/console.h"
 #include "hv/page.h"
 #include "hv/pcpu.h"
-#include "hv/pv/clock.h"
+#include "hv/pv/edge.h"
 #include "hv/vm/run.h"
 #include "hv/vmx/exit.h"
 #include "hv/vmx/vmx.h"
@@ -70,6 +70,17 @@ static bool read_zero(struct vcpu *v, u32 msr, u64 *value)
 static bool write_ignored(struct vcpu *v, u32 msr, u64 value)
 {
 	return true;
+}
+
+/* MSRs that kernels ask for on each boot and that CPUs like ours do not have: #GP, and no word. */
+static bool read_absent(struct vcpu *v, u32 msr, u64 *value)
+{
+	return false;
+}
+
+static bool write_absent(struct vcpu *v, u32 msr, u64 value)
+{
+	return false;
 }
 
 static bool read_apic_base(struct vcpu *v, u32 msr, u64 *value)
@@ -205,7 +216,8 @@ static const struct msr_entry table[] = {
     {MSR_APIC_BASE, MSR_APIC_BASE, read_apic_base, write_apic_base},
     {0x34, 0x34, read_zero, NULL}, /* SMI count */
     {MSR_FEATURE_CONTROL, MSR_FEATURE_CONTROL, read_feature_control, NULL},
-    {0x79, 0x79, NULL, write_ignored}, /* microcode update trigger */
+    {0x4e, 0x4f, read_absent, write_absent}, /* the CPU's serial number, of servers */
+    {0x79, 0x79, NULL, write_ignored},	     /* microcode update trigger */
     {MSR_BIOS_SIGN_ID, MSR_BIOS_SIGN_ID, read_microcode, write_ignored},
     {MSR_PLATFORM_INFO, MSR_PLATFORM_INFO, read_zero, NULL},
     {MSR_MTRRCAP, MSR_MTRRCAP, read_mtrr_cap, NULL},
@@ -216,8 +228,8 @@ static const struct msr_entry table[] = {
     {MSR_MTRR_FIX64K, 0x26f, read_mtrr, write_mtrr},
     {MSR_MTRR_DEF_TYPE, MSR_MTRR_DEF_TYPE, read_mtrr, write_mtrr},
     {MSR_TSC_DEADLINE, MSR_TSC_DEADLINE, read_tsc_deadline, NULL},
-    {0x4b564d00, 0x4b564d05, pv_msr_read, pv_msr_write},
-    {0x11, 0x12, pv_msr_read, pv_msr_write}, /* the old numbers of the KVM clock */
+    {MSR_KVM_WALL_CLOCK_NEW, MSR_KVM_POLL_CONTROL, pv_rdmsr, pv_wrmsr},
+    {MSR_KVM_WALL_CLOCK, MSR_KVM_SYSTEM_TIME, pv_rdmsr, pv_wrmsr},
 };
 
 static const struct msr_entry *find(u32 msr)
@@ -281,7 +293,7 @@ void vcpu_timer_changed(struct vcpu *v)
 	u64 deadline = vlapic_timer_deadline(&v->lapic);
 
 	if (deadline != VLAPIC_TIMER_NONE &&
-	    deadline - v->tsc_offset - v->pcpu->timer_advance < v->armed_tsc)
+	    deadline - v->tsc_offset - this_pcpu()->timer_advance < v->armed_tsc)
 		vcpu_arm(v, rdtsc());
 }
 

@@ -153,6 +153,8 @@ void vmx_check(void)
 	c->vpid = c->proc2 & PROC2_VPID;
 	c->rdtscp = c->proc2 & PROC2_RDTSCP;
 	c->invpcid = c->proc2 & PROC2_INVPCID;
+	c->pause_exit =
+	    (rdmsr(true_msrs ? MSR_VMX_TRUE_PROCBASED : MSR_VMX_PROCBASED) >> 32) & PROC_PAUSE_EXIT;
 	c->ple = (rdmsr(MSR_VMX_PROCBASED2) >> 32) & PROC2_PLE;
 	c->apic_access = (rdmsr(MSR_VMX_PROCBASED2) >> 32) & PROC2_APIC_ACCESS;
 	c->x2apic_mode = (rdmsr(MSR_VMX_PROCBASED2) >> 32) & PROC2_X2APIC;

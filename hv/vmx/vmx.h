@@ -13,8 +13,8 @@ struct vmx_caps {
 	u64 cr0_fixed0, cr0_fixed1, cr4_fixed0, cr4_fixed1;
 	u32 preemption_shift; /* the timer counts once each 2^shift TSC ticks */
 	bool preemption_timer, save_preemption_timer;
-	bool vpid, ept_1g, ept_2m, ept_ad, ple, virtual_nmi, tpr_shadow, apic_access, x2apic_mode,
-	    rdtscp, invpcid;
+	bool vpid, ept_1g, ept_2m, ept_ad, ple, pause_exit, virtual_nmi, tpr_shadow, apic_access,
+	    x2apic_mode, rdtscp, invpcid;
 };
 
 extern struct vmx_caps vmx_caps;

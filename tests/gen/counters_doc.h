@@ -8,6 +8,7 @@
 #include "hv/apic/ipi_track.h"
 #include "hv/counters.h"
 #include "hv/sched/sched.h"
+#include "hv/spin/spin.h"
 #include "hv/vmx/reasons.h"
 
 static void counters_doc_write(FILE *f)
@@ -74,6 +75,13 @@ static void counters_doc_write(FILE *f)
 		"| counter | meaning |\n| --- | --- |\n");
 #define X(name, text) fprintf(f, "| `%s` | %s |\n", #name, text);
 	SCHED_COUNTERS(X)
+#undef X
+	fprintf(f, "\n"
+		   "## Pause-loop exits and directed yields of a vCPU\n"
+		   "\n"
+		   "| counter | meaning |\n| --- | --- |\n");
+#define X(name, text) fprintf(f, "| `%s` | %s |\n", #name, text);
+	SPIN_COUNTERS(X)
 #undef X
 }
 

@@ -4,13 +4,14 @@
  * fires, when, and what stops it. Argument: lax=1 for Bochs itself, which does not clear the
  * deadline.
  */
-#include "tests/guests/lib/guest.h"
+#include "tests/guests/lib/bench.h"
 
 #define VECTOR 0x60
 #define TDCR_1 0xb
 #define TDCR_16 0x3
 #define PATIENCE 10 /* times the expected wait, then an interrupt is lost */
 #define PERIODS 20
+#define DISTANCES 50 /* of deadlines, in a millisecond */
 
 static volatile u32 taken;
 static volatile u64 stamp;
@@ -126,6 +127,29 @@ static void periodic(void)
 	apic_write(APIC_TMICT, 0);
 }
 
+/* Whatever the distance, and whether the CPU spins or sleeps. The handler begins with RDTSC. */
+static void never_early(void)
+{
+	apic_write(APIC_LVT_TIMER, LVT_DEADLINE | BENCH_VECTOR);
+	for (u32 i = 0; i < 2 * DISTANCES; i++) {
+		u32 before = bench_taken;
+		u64 at = rdtsc() + 1000 + i * tsc_per_ms / DISTANCES;
+
+		wrmsr(MSR_TSC_DEADLINE, at);
+		while (bench_taken == before) {
+			CHECK(rdtsc() < at + PATIENCE * tsc_per_ms, "deadline %u is lost", i);
+			if (i % 2)
+				sti_hlt();
+			else
+				sti();
+			cli();
+		}
+		CHECK(bench_stamp >= at, "deadline %u fires %llu ticks early", i,
+		      (unsigned long long)(at - bench_stamp));
+	}
+	apic_write(APIC_LVT_TIMER, LVT_DEADLINE | VECTOR);
+}
+
 static void deadline(void)
 {
 	u64 at;
@@ -146,6 +170,7 @@ static void deadline(void)
 		CHECK(rdmsr(MSR_TSC_DEADLINE) == 0 || arg("lax", 0),
 		      "the deadline is not 0 after it fired");
 	}
+	never_early();
 	taken = 0;
 	wrmsr(MSR_TSC_DEADLINE, 1); /* long past */
 	wait_taken(1, false);
@@ -161,6 +186,7 @@ static void deadline(void)
 int guest_main(void)
 {
 	irq_set(VECTOR, on_timer);
+	gate_set(BENCH_VECTOR, bench_handler);
 	calibrate();
 	printf("lapic-timer: %s, %llu counts and %llu TSC ticks in 1 ms\n",
 	       x2apic ? "x2APIC" : "xAPIC", (unsigned long long)period,

@@ -75,7 +75,10 @@ def guests(*lists, pcpus=1, together=False):
         members[0].attached = True  # as the first VM always is
         cls.config = "".join(guest.section() for guest in members)
         cls.args = ["--pcpus", pcpus]
-        if together:
+        if together and cls.options.get("stats"):  # which are of the moment after the last end
+            for _ in members:
+                cls.args += ["--until", rf"^vlag: vm \S+: ended: {ANY_END}"]
+        elif together:
             cls.args += ["--debug-exit-status"]
         else:
             cls.config = re.sub(r"(?m)^(\[vm .*)$", r"\1\nautostart = no", cls.config)
@@ -119,6 +122,11 @@ def clocks():
     ]
 
 
+def wakeups(modes, **keys):
+    """Wake-ups that were lost once."""
+    return [Guest("wakeups", f"mode={mode}", name=f"wakeups-{mode}", **keys) for mode in modes]
+
+
 def with_vcpus(vcpus, rounds):
     """What CPUs of one guest do with each other, @rounds times where they pass a token."""
     return [
@@ -127,13 +135,16 @@ def with_vcpus(vcpus, rounds):
                        vcpus=vcpus),
         *in_both_modes("exits", "n=20", [f"exits: {vcpus} CPUs, .*",
                                          "bench: x2apic_ipi_round_trip_halt .*"], vcpus=vcpus),
+        Guest("pv-abi", "n=50", [rf"pv-abi: features .*, {vcpus} CPUs"], name="pv-abi-all",
+              vcpus=vcpus, pv="all"),
+        *wakeups((1, 2, 4), vcpus=vcpus),
         Guest("ifoff", "ticks=5000000 all=1", [f"ifoff: {vcpus} CPUs spin .*", "ifoff: done"],
               vcpus=vcpus),
     ]
 
 
 @guests(consoles(), plain(), clocks(),
-        [Guest("ifoff", "", ["ifoff: done"]),
+        wakeups([3]), [Guest("ifoff", "", ["ifoff: done"]),
          Guest("poweroff", "", [r"poweroff: switching off\b.*"], end="poweroff")])
 class OneVcpuOnOnePcpu(Tiny):
     """Each with one vCPU, alone on one pCPU."""
@@ -152,6 +163,37 @@ class FourVcpusOnFourPcpus(Tiny):
 @guests(with_vcpus(2, 1000), pcpus=2)
 class TwoVcpusOnTwoPcpus(Tiny):
     """As many as there are."""
+
+
+@guests([Guest("pv-abi", "features=0x10030ab", name="pv-abi-default"),
+         Guest("pv-abi", "features=2", name="pv-abi-none", pv="none"),
+         Guest("pv-abi", "features=0x22", name="pv-abi-steal", pv="steal"),
+         Guest("pv-abi", "features=0x2", name="pv-abi-flush", pv="tlbflush"),
+         Guest("pv-abi", name="pv-abi-xapic", apic="xapic", vcpus=2, pv="all"),
+         Guest("pv-steal", "mode=1", name="pv-steal-alone"),
+         Guest("pv-steal", "mode=3", name="pv-steal-hotplug", vcpus=2)])
+class Paravirtual(Tiny):
+    """KVM's interface, with more and with less of it; nobody else on the pCPU."""
+
+
+@guests([Guest("pv-steal", "ms=300", name="busy-1"), Guest("pv-steal", "ms=300", name="busy-2"),
+         Guest("pv-steal", "mode=2 ms=400", name="idle")], together=True)
+class Steal(Tiny):
+    """Two busy guests share a pCPU, a third one sleeps there."""
+
+    options = {"stats": True}
+
+    def test_what_guests_were_told_is_what_the_scheduler_counted(self):
+        slack = 30_000_000  # ns: what it may have waited between its last look and its end
+        for vm in self.machine.stats["vms"]:
+            said = re.compile(rf"(?:{vm['name']}\| )?pv-steal: record says (\d+) ns")
+            # The VM that the console is attached to has no name before its lines.
+            found = [m for m in map(said.fullmatch, self.machine.lines) if m
+                     and ("|" in m.group(0)) == (vm["name"] != "busy-1")]
+            self.assertEqual(len(found), 1, self.machine.describe())
+            told = int(found[0].group(1))
+            self.assertLessEqual(told, vm["steal_ns"], vm["name"])
+            self.assertLess(vm["steal_ns"], told + slack, vm["name"])
 
 
 def wakeups():

@@ -43,8 +43,12 @@ static const struct cpuid_entry *get(u32 leaf, u32 subleaf)
 
 static void build(u32 vcpus, u64 xcr0, cpuid_fn host)
 {
-	struct cpuid_features f = {
-	    .nr_vcpus = vcpus, .kvm = 0x0100000b, .xcr0 = xcr0, .rdtscp = true, .invpcid = true};
+	struct cpuid_features f = {.nr_vcpus = vcpus,
+				   .max_vcpus = vcpus,
+				   .kvm = 0x0100000b,
+				   .xcr0 = xcr0,
+				   .rdtscp = true,
+				   .invpcid = true};
 
 	cpuid_build(&table, &f, host);
 }

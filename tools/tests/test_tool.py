@@ -215,11 +215,26 @@ class RunOptionsTest(unittest.TestCase):
                              "/nowhere/x.cfg: no such file"),
                             (("image", "-c", __file__, "-o", "x", "--efi", "/nowhere/x.efi"),
                              "/nowhere/x.efi: no such file"),
+                            (("image", "-c", __file__, "-o", "/nowhere/x", "--efi", __file__),
+                             "/nowhere/x: no such file"),
+                            (("image", "-c", __file__, "-o", "/", "--efi", __file__),
+                             "name a file, and copy it to a device"),
                             (("run",), "required")):
             status, message = self.vlag(*args)
             self.assertEqual(status, 2, message)
             self.assertIn(words, message)
             self.assertNotIn("Traceback", message)
+
+
+    def test_an_image_does_not_replace_what_is_no_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            device = pathlib.Path(folder, "device")
+            os.mkfifo(device)
+            status, message = self.vlag("image", "-c", __file__, "-o", str(device), "--efi",
+                                        __file__)
+            self.assertEqual(status, 2, message)
+            self.assertIn(f"{device}: is a folder or a device", message)
+            self.assertTrue(device.is_fifo())
 
 
 class PlatformsTest(unittest.TestCase):
@@ -301,7 +316,7 @@ class DepsTest(unittest.TestCase):
 
     def test_an_unknown_group_is_named(self):
         self.assertEqual(self.deps([], "rnu")[:2],
-                         (2, "tools/deps: unknown group rnu; there are build, run, test, nested\n"))
+                         (2, "tools/deps: unknown group rnu; there are build, run, test, nested, long\n"))
 
 
 if __name__ == "__main__":

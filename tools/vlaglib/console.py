@@ -51,7 +51,7 @@ class Console:
     def _own(self, line):
         if line.startswith("vlag: fatal: ") and self.fatal is None:
             self.fatal = line[len("vlag: fatal: "):]
-        elif line.startswith("vlag: all VMs ended"):
+        elif line.startswith(("vlag: all VMs ended", "vlag: every VM has ended")):
             self.all_ended = True
         else:
             match = _ENDED.match(line)

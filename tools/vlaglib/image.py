@@ -146,6 +146,10 @@ def build(layout, output):
     total = -(-(ESP_START + esp + (1 << 20)) // CYLINDER) * CYLINDER
     first, count = ESP_START // gpt.SECTOR, esp // gpt.SECTOR
     temporary = f"{output}.tmp{os.getpid()}"
+    if os.path.exists(output) and not os.path.isfile(output):
+        # Replacing a device's node would not write to the device.
+        raise ToolError(f"{output}: is a folder or a device; name a file, and copy it to a device "
+                        "with dd")
     try:
         with open(temporary, "wb") as disk:
             disk.truncate(total)
@@ -163,7 +167,8 @@ def build(layout, output):
                       uuid.uuid5(_NAMESPACE, "esp" + digest.hexdigest()), "vlag")
         os.replace(temporary, output)
     except OSError as error:
-        raise ToolError(f"{error.filename or output}: {error.strerror.lower()}") from None
+        name = error.filename if error.filename not in (None, temporary) else output
+        raise ToolError(f"{name}: {error.strerror.lower()}") from None
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)

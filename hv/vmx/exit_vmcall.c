@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* VMCALL: the registers of a KVM hypercall. What the calls do is hv/pv/hypercall.c's. */
+#include "hv/pcpu.h"
+#include "hv/pv/hypercall.h"
+#include "hv/vm/run.h"
+#include "hv/vmx/exit.h"
+
+#define AR_L BIT(13)
+
+static bool in_long_mode(void)
+{
+	return (vmread32(VMCS_GUEST_CS_AR) & AR_L) && (vmread64(VMCS_GUEST_EFER) & EFER_LMA);
+}
+
+/* A spin that ends at once: the guest says for whom. */
+static enum exit_action yield_to(struct vcpu *v, struct vcpu *target)
+{
+	struct spin_walk w;
+	bool leaves;
+
+	if (!spin_start(&w, &v->spin, true, 0, rdtsc()))
+		return EXIT_RESUME;
+	w.target = &target->spin;
+	w.class = SPIN_CLASS_HINT;
+	leaves = vcpu_yield_to(v, &w);
+	spin_stop(&w, leaves);
+	return leaves ? EXIT_LEAVE : EXIT_RESUME;
+}
+
+enum exit_action exit_vmcall(struct vcpu *v)
+{
+	struct hypercall call = {
+	    .nr = v->regs[RAX],
+	    .arg = {v->regs[RBX], v->regs[RCX], v->regs[RDX], v->regs[RSI]},
+	    .long_mode = in_long_mode(),
+	    .cpl = guest_cpl(),
+	    .features = v->vm->pv.features,
+	};
+
+	call.now = vcpu_guest_tsc(v, rdtsc());
+	v->regs[RAX] = hypercall_run(&v->lapic, &call);
+	skip_instruction();
+	if (call.yield_to)
+		return yield_to(v, container_of(call.yield_to, struct vcpu, lapic));
+	/* An IPI to itself. */
+	return vlapic_has_work(&v->lapic) ? vcpu_deliver(v) : EXIT_RESUME;
+}
