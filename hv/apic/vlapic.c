@@ -24,9 +24,11 @@ void vlapic_setup(struct vlapic *l, struct apic_map *map, u32 id, u32 *tpr)
 	ipi_track_setup(&l->track, &map->track, l->index, &l->count);
 }
 
+/* After a change of mode or SVR. */
 static void update_accepts(struct vlapic *l)
 {
 	WRITE_ONCE(l->accepts, l->mode != VLAPIC_DISABLED && (l->svr & SVR_ENABLE));
+	l->unicast_ids = l->mode == VLAPIC_X2APIC ? APIC_MAP_IDS : 0;
 }
 
 /* SDM 11.4.7.1: what power-up, INIT and global disable have in common. The mode and the id stay. */

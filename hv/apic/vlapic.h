@@ -135,7 +135,8 @@ struct vlapic {
 	u64 icr;	    /* as x2APIC: destination in the high half */
 	s64 tsc_offset;	    /* guest TSC - host TSC; vlapic_set_tsc_offset() */
 	u32 svr, esr, tmict, tdcr;
-	u32 index; /* in map->vcpu[] */
+	u32 index;	 /* in map->vcpu[] */
+	u32 unicast_ids; /* APIC_MAP_IDS in x2APIC mode, else 0: one comparison for two */
 	struct ipi_track track;
 	struct ipi_counters count;
 };
@@ -334,8 +335,7 @@ static inline struct vlapic *vlapic_x2apic_unicast_target(const struct vlapic *l
 	const u32 others = ~(0xffu | VLAPIC_ICR_ASSERT | VLAPIC_ICR_LEVEL);
 	struct vlapic *to;
 
-	if (unlikely(low & others) || unlikely(dest >= APIC_MAP_IDS) || unlikely((u8)low < 16) ||
-	    unlikely(l->mode != VLAPIC_X2APIC))
+	if (unlikely(low & others) || unlikely(dest >= l->unicast_ids) || unlikely((u8)low < 16))
 		return NULL;
 	to = READ_ONCE(l->map->phys[dest]);
 	return unlikely(!to) || unlikely(!READ_ONCE(to->accepts)) || unlikely(to == l) ? NULL : to;
@@ -343,7 +343,7 @@ static inline struct vlapic *vlapic_x2apic_unicast_target(const struct vlapic *l
 
 /* Sends it there; then vlapic_sent_unicast() with the whole ICR: what can wait until after the
  * kick. */
-void vlapic_send_unicast(struct vlapic *l, struct vlapic *to, u8 vector, u64 clock);
+void vlapic_send_unicast(struct vlapic *l, struct vlapic *to, u64 clock, u8 vector);
 
 static inline void vlapic_sent_unicast(struct vlapic *l, u64 icr)
 {

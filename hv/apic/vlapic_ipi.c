@@ -61,18 +61,18 @@ static struct vlapic *x2apic_logical_one(const struct apic_map *map, u32 dest)
 
 /* What the short way below does not know: a level-triggered interrupt of that vector was the last.
  */
-static __attribute__((noinline)) void unicast_slow(struct vlapic *l, struct vlapic *to, u8 vector,
-						   u64 clock)
+static __attribute__((noinline)) void unicast_slow(struct vlapic *l, struct vlapic *to, u64 clock,
+						   u8 vector)
 {
 	send_recorded(l, to, vector, clock + l->tsc_offset);
 }
 
 /* No call but the last: nothing needs to be saved. */
-void vlapic_send_unicast(struct vlapic *l, struct vlapic *to, u8 vector, u64 clock)
+void vlapic_send_unicast(struct vlapic *l, struct vlapic *to, u64 clock, u8 vector)
 {
 	if (unlikely(bit_test(to->tmr, vector)) ||
 	    unlikely(!ipi_track_sent_plain(&l->track, &to->track, vector, clock)))
-		unicast_slow(l, to, vector, clock);
+		unicast_slow(l, to, clock, vector);
 	else if (!bit_test_and_set(to->irr, vector))
 		vapic_kick(to);
 }
@@ -84,7 +84,7 @@ bool vlapic_x2apic_icr(struct vlapic *l, u64 icr, u64 now)
 	struct vlapic *to = vlapic_x2apic_unicast_target(l, dest, icr);
 
 	if (to) {
-		vlapic_send_unicast(l, to, icr, now - l->tsc_offset);
+		vlapic_send_unicast(l, to, now - l->tsc_offset, icr);
 		vlapic_sent_unicast(l, icr);
 		return true;
 	}

@@ -37,7 +37,7 @@ static inline enum exit_action light_icr(struct vcpu *v)
 
 	if (unlikely(!to))
 		return EXIT_FULL;
-	vlapic_send_unicast(&v->lapic, to, v->regs[RAX], rdtsc());
+	vlapic_send_unicast(&v->lapic, to, rdtsc(), v->regs[RAX]);
 	vlapic_sent_unicast(&v->lapic, edx_eax(v));
 	return resume_after();
 }

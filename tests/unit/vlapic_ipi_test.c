@@ -435,7 +435,7 @@ static void both_ways_do_the_same(void **state)
 				fix_ipi(&fix_cpu[1], 2, V, 20);
 			fix_forget_kicks();
 			if (way) {
-				vlapic_send_unicast(l, &fix_cpu[2], V, 100);
+				vlapic_send_unicast(l, &fix_cpu[2], 100, V);
 				vlapic_sent_unicast(l, 2ull << 32 | V);
 			} else {
 				/* A destination that only the long way resolves. */
