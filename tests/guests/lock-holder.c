@@ -2,8 +2,8 @@
 /*
  * CPU 1 holds a spinlock at CPL 0 for longer than a slice, CPU 0 spins with PAUSE until it has the
  * lock; the CPUs after them compute at CPL 3. On one pCPU the holder is preempted while it holds
- * the lock, and no IPI says who it is: only that it was preempted in kernel mode. Reports ticks from
- * wanting the lock to having it. Arguments: n= rounds (1000), hold= instructions (200000).
+ * the lock, and no IPI says who it is: only that it was preempted in kernel mode. Reports ticks
+ * from wanting the lock to having it. Arguments: n= rounds (1000), hold= instructions (200000).
  */
 #include "tests/guests/lib/bench.h"
 
