@@ -108,6 +108,7 @@ static const char *vcpu_state_text(const struct vcpu *v)
 
 static const char *cmd_vcpu(struct out *out, char **word, u32 n)
 {
+	vcpus_charge();
 	out_print(out, "vm/vcpu              pcpu state      apic    run ms   wait ms      exits   "
 		       "switches\n");
 	for (u32 i = 0; i < nr_vms; i++) {
@@ -133,7 +134,7 @@ static const char *cmd_pcpu(struct out *out, char **word, u32 n)
 		const struct vcpu *v = READ_ONCE(p->current);
 
 		out_print(out, "%4u %4u VMX on   %8ld %10lu %10lu %10lu  %s%s", i, p->apic_id,
-			  p->tsc_skew, tsc_to_ns(p->idle_ticks) / 1000000, p->nr_switches,
+			  p->tsc_skew, tsc_to_ns(pcpu_idle_ticks(p)) / 1000000, p->nr_switches,
 			  p->nr_kicks, v ? v->vm->name : "idle", v ? "/" : "\n");
 		if (v)
 			out_print(out, "%u\n", v->id);
@@ -234,6 +235,7 @@ static const char *cmd_knob(struct out *out, char **word, u32 n)
 {
 	static char err[160];
 	const struct sched_knob_info *sk;
+	const struct spin_knob_info *spk;
 	struct knob_info k;
 	char value[32];
 	bool found = false;
@@ -253,6 +255,13 @@ static const char *cmd_knob(struct out *out, char **word, u32 n)
 			continue;
 		sched_knob_get(&sched_knobs, sk->name, value, sizeof(value));
 		out_print(out, "%-28s %-12s %s\n", sk->name, value, sk->text);
+		found = true;
+	}
+	for (u32 i = 0; (spk = spin_knob_info(i)); i++) {
+		if (n == 2 && strcmp(spk->name, word[1]))
+			continue;
+		spin_knob_get(&spin_knobs, spk->name, value, sizeof(value));
+		out_print(out, "%-28s %-12s %s\n", spk->name, value, spk->text);
 		found = true;
 	}
 	return found ? NULL : "there is no knob of that name; knob lists them";

@@ -11,6 +11,7 @@
 #include "hv/pcpu.h"
 #include "hv/pv/edge.h"
 #include "hv/tsc.h"
+#include "hv/vm/run.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
 #include "hv/x86/cpu.h"
@@ -111,6 +112,7 @@ static void vm_table(struct out *out, const struct vm *vm)
 
 void stats_table(struct out *out)
 {
+	vcpus_charge();
 	for (u32 i = 0; i < nr_vms; i++) {
 		for (u32 k = 0; k < vms[i]->nr_vcpus; k++)
 			vcpu_table(out, vms[i]->vcpus[k]);
@@ -294,7 +296,7 @@ static void json_pcpu(struct json *j, const struct pcpu *p)
 	json_u64(j, "id", p->id);
 	json_u64(j, "apic_id", p->apic_id);
 	json_s64(j, "tsc_skew", p->tsc_skew);
-	json_u64(j, "idle_ns", tsc_to_ns(p->idle_ticks));
+	json_u64(j, "idle_ns", tsc_to_ns(pcpu_idle_ticks(p)));
 	json_u64(j, "switches", p->nr_switches);
 	json_u64(j, "kicks", p->nr_kicks);
 	json_u64(j, "timer_irqs", p->nr_timer_irqs);
@@ -306,6 +308,7 @@ void stats_json(struct out *out)
 {
 	struct json j = {.out = out};
 
+	vcpus_charge();
 	json_open(&j, NULL, '{');
 	json_text(&j, "version", VLAG_VERSION);
 	json_u64(&j, "tsc_hz", tsc_hz());

@@ -53,7 +53,8 @@ def run(setup, name, config, until, pcpus=1, command=None, keys=None, more=()):
     say(f"{name}: {pcpus} pCPU{'s' * (pcpus > 1)}")
     done = subprocess.run(
         [ROOT / "tools/vlag", "run", "-c", path, "--efi", setup.efi, "--platform", "bochs",
-         "--pcpus", str(pcpus), *more, *(["--send", keys] if keys else []), "--until", until, *(["--cmd", command] if command else []),
+         "--pcpus", str(pcpus), *more, *(["--send", keys] if keys else []), "--until", until,
+         *(["--cmd", command] if command else []),
          "--stats", stats, "--log", folder / "console.log", "--timeout", str(SECONDS)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
