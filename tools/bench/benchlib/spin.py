@@ -11,7 +11,8 @@ from vlaglib.errors import ToolError
 from . import table, vlagrun
 
 IPS = 400_000_000  # as for KVM's figures: a slice is long compared with what is measured
-IPIS, ROUNDS = 40, 50
+IPIS, ROUNDS = 100, 50
+GAP = 30_000  # instructions from one IPI to the next: an eighth of the slice, more or less
 CANDIDATES = ("kvm", "ipi", "exact")
 YIELDS = ("forfeit", "deboost", "credit", "transfer", "auto")
 PAIRS = (("kvm", "forfeit"), ("ipi", "credit"), ("exact", "transfer"), ("exact", "auto"))
@@ -63,7 +64,7 @@ def measure(setup):
     pairs = [(candidate, policy) for candidate in CANDIDATES for policy in YIELDS]
     return {"ips": IPS, "ipis": IPIS,
             "rows": _run(setup, "yield", "ipi-yield", "ipi_to_ack", pairs, 1, IPS, vcpus=4,
-                         cmdline=f"n={IPIS}")}
+                         cmdline=f"n={IPIS} gap={GAP}")}
 
 
 def measure_token(setup):
