@@ -18,12 +18,19 @@
 #include "hv/vmx/vmx.h"
 #include "hv/x86/cpu.h"
 
+/* A wake-up takes fewer ticks than this on any machine, but perhaps more than the knob's time on a
+ * slow one: Bochs with 50 million instructions a second. */
+#define WAKE_TICKS_MAX 4096ull
+
 u64 host_poll_ticks, timer_advance_max;
 
 void run_knobs_changed(void)
 {
 	WRITE_ONCE(host_poll_ticks, tsc_from_ns(knobs.host_poll_ns));
-	WRITE_ONCE(timer_advance_max, tsc_from_ns(knobs.lapic_timer_advance_max_ns));
+	WRITE_ONCE(timer_advance_max,
+		   knobs.lapic_timer_advance_max_ns
+		       ? max(tsc_from_ns(knobs.lapic_timer_advance_max_ns), WAKE_TICKS_MAX)
+		       : 0);
 }
 
 void pcpu_kick(struct pcpu *p)
