@@ -80,7 +80,9 @@ static const struct cfg_key {
      VM(max_vcpus),
      {.kind = VALUE_U32, .lo = 1, .hi = CFG_MAX_VCPUS},
      "as vcpus",
-     "Virtual CPUs that the guest's tables list; not less than `vcpus`."},
+     "Virtual CPUs that the guest's tables list; not less than `vcpus`. There is nothing behind "
+     "the "
+     "spares; they dilute what a guest computes over its possible CPUs (docs/pv.md)."},
     {"memory",
      VM_LINE(memory),
      {.kind = VALUE_SIZE, .lo = 16 * MiB, .hi = 1024 * GiB, .step = 2 * MiB},
@@ -105,8 +107,8 @@ static const struct cfg_key {
      VM(pv),
      {.kind = VALUE_PV},
      "clock, steal, unhalt, yield, poll",
-     "Paravirtual (KVM) features that the guest is offered. `ipi` and `tlbflush` hide IPIs from "
-     "the IPI recorder."},
+     "Paravirtual (KVM) features that the guest is offered (docs/pv.md). `ipi` and `tlbflush` hide "
+     "IPIs from the IPI recorder; `unhalt` makes Linux sleep on locks where it would spin."},
     {"debug_exit",
      VM_LINE(debug_exit),
      {.kind = VALUE_U32, .lo = 1, .hi = 0xffff},
