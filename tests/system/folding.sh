@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# In the guests of test_folding.py: folding.sh SECONDS. Both vCPUs are busy for so many seconds, and
+# a task is pinned to vCPU 1; then the guest is idle until second 5.
+cpus_of() {
+	while read -r name value; do
+		[ "$name" = Cpus_allowed_list: ] && echo "$value"
+	done </proc/"$1"/status
+}
+
+taskset 2 sleep 1000 &
+pinned=$!
+steald interval_ms=250 &
+steald=$!
+lockstorm mode=futex threads=2 ms="$1"000 >/dev/null &
+sleep 1
+echo "busy: pinned $(cpus_of $pinned)"
+sleep 4
+echo "idle: pinned $(cpus_of $pinned) free $(cpus_of $$)"
+kill $steald
+wait $steald
+echo "ended: pinned $(cpus_of $pinned) free $(cpus_of $$)"
