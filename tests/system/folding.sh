@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# In the guests of test_folding.py: folding.sh SECONDS. Both vCPUs are busy for so many seconds, and
-# a task is pinned to vCPU 1; then the guest is idle until second 5.
+# In the guests of test_folding.py: folding.sh MS. Both vCPUs are busy for so long, and a task is
+# pinned to vCPU 1; then the guest is idle until second 3.
 cpus_of() {
 	while read -r name value; do
 		[ "$name" = Cpus_allowed_list: ] && echo "$value"
@@ -10,12 +10,12 @@ cpus_of() {
 
 taskset 2 sleep 1000 &
 pinned=$!
-steald interval_ms=250 &
+steald interval_ms=200 &
 steald=$!
-lockstorm mode=futex threads=2 ms="$1"000 >/dev/null &
-sleep 1
+lockstorm mode=futex threads=2 ms="$1" >/dev/null &
+sleep 0.8
 echo "busy: pinned $(cpus_of $pinned)"
-sleep 4
+sleep 2.4
 echo "idle: pinned $(cpus_of $pinned) free $(cpus_of $$)"
 kill $steald
 wait $steald

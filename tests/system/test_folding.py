@@ -20,14 +20,14 @@ class Folding(vlagtest.SystemTest):
                         f"{HERE / 'folding.sh'}:/folding.sh", "--out", self.initramfs], check=True,
                        capture_output=True)
 
-    def vm(self, name, seconds):
+    def vm(self, name, busy_ms):
         return (f"[vm {name}]\nkernel = bzImage\ninitrd = folding.cpio\nvcpus = 2\nmemory = 64M\n"
-                f"cmdline = console=ttyS0,115200 quiet vlag.run=/folding.sh,{seconds} "
+                f"cmdline = console=ttyS0,115200 quiet vlag.run=/folding.sh,{busy_ms} "
                 "vlag.poweroff\n\n")
 
     def test_both_fold_while_both_are_busy_and_unfold_when_one_is_idle(self):
         files = vlagtest.guest_files() | {"folding.cpio": self.initramfs}
-        run = self.boot(self.vm("one", 5) + self.vm("two", 2), "--pcpus", "2",
+        run = self.boot(self.vm("one", 2400) + self.vm("two", 1200), "--pcpus", "2",
                         "--until", "vlag: console of vm", "--send", r"\x01m",
                         "--until", "^vlag: every VM has ended", "--cmd", "vm", files=files)
         self.assert_ok(run)
