@@ -553,6 +553,43 @@ static bool preempts(struct run_queue *rq, struct sched_vcpu *v)
 	return false;
 }
 
+/*
+ * @v, WAKING, comes to a run queue on which nobody is: there is nothing to compare and no lag to
+ * keep, so it is current at once, and the pick that follows has only to say so.
+ */
+static void run_alone(struct run_queue *rq, struct sched_vcpu *v)
+{
+	struct sched_entity *se = &v->se;
+	u64 vruntime = rq->root.zero_vruntime;
+
+	v->rq = rq;
+	se->parent = NULL;
+	se->timeline = &rq->root;
+	load_add(rq, v);
+	if (v->contrib != se->weight)
+		entity_set_weight(se, v->contrib);
+	if (!se->custom_slice)
+		se->slice = (u32)rq->knobs->base_slice_ns;
+	se->vruntime = vruntime;
+	se->deadline = vruntime + calc_delta_fair(se->slice, se);
+	se->vprot = se->deadline;
+	se->rel_deadline = false;
+	se->on_rq = true;
+	rq->root.curr = se;
+	rq->root.nr_queued = 1;
+	hist_add(&v->wait, 0);
+	v->fluid_run = rq->fluid;
+	v->run_start = v->exec_start = rq->clock;
+	WRITE_ONCE(v->state, SCHED_RUNNING);
+	sched_count(rq, v, nr_switches, 1);
+	rq->curr = v;
+	rq->slice_end = SCHED_NEVER;
+	if (rq->idle) {
+		rq->idle = false;
+		rq->idle_ns += rq->clock - rq->idle_since;
+	}
+}
+
 bool sched_wake(struct run_queue *rq, struct sched_vcpu *v)
 {
 	assert_section(rq);
@@ -561,6 +598,12 @@ bool sched_wake(struct run_queue *rq, struct sched_vcpu *v)
 	if (unlikely(v->state != SCHED_WAKING))
 		return false; /* sched_remove() came in between */
 	BUG_ON(v->cpu != rq->cpu);
+	if (!rq->root.nr_queued && v->mode == rq->knobs->sched_mode &&
+	    v->mode != SCHED_MODE_GROUP && v->rq) {
+		sched_count(rq, v, nr_wakeups, 1);
+		run_alone(rq, v);
+		return true;
+	}
 	if (unlikely(v->se.on_rq))
 		wake_delayed(rq, v);
 	else

@@ -309,7 +309,8 @@ bool sched_remove(struct run_queue *rq, struct sched_vcpu *v);
 bool sched_wake_claim(struct run_queue *rq, struct sched_vcpu *v, u32 cpu);
 
 /* Second half: queues the WAKING @v on @rq, that of v->cpu. Returns true if that pCPU must
- * reschedule: it is idle, or @v preempts what runs there. */
+ * reschedule: it is idle, or @v preempts what runs there. On a run queue with nobody else @v is
+ * RUNNING at once; sched_pick_next() on that pCPU then returns it. */
 bool sched_wake(struct run_queue *rq, struct sched_vcpu *v);
 
 /* Would the queued @v preempt what runs on @rq? (sched_wake() asks this itself.) */

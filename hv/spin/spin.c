@@ -161,9 +161,7 @@ void spin_tried(struct spin_walk *w, bool yielded, bool cross)
 	if (me->hint == target->index + 1)
 		me->hint = 0;
 	WRITE_ONCE(me->vm->last_boosted, target->index);
-	target->boosts++;
-	target->boost_class = w->class;
-	target->booster = me;
+	target->boosted_by[target->boosts++ % SPIN_BOOSTS] = (u16)(w->class << 8 | me->index);
 	w->given = true;
 	w->tries = 0;
 }
@@ -184,20 +182,24 @@ void spin_stop(struct spin_walk *w, bool leaves)
 		spin_over(me);
 }
 
+/* Counts a hit for spinner and class @by. It may count on another pCPU meanwhile, but not these. */
+static void count_hit(struct spin_vm *vm, u32 by)
+{
+	struct spin_stats *stats = &vm->vcpu[by & 0xff]->stats;
+
+	__atomic_fetch_add(&stats->at[SPIN_COUNT_dy_receiver_hit + (by >> 8)], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&stats->directed_yield_successful, 1, __ATOMIC_RELAXED);
+}
+
 struct spin_vcpu *spin_outcome(struct spin_vcpu *target, bool ran)
 {
-	struct spin_vcpu *booster = target->booster;
-	u64 *hits;
+	struct spin_vm *vm = target->vm;
+	u32 nr = target->boosts, known = min(nr, (u32)SPIN_BOOSTS);
 
-	if (!target->boosts)
+	if (!nr)
 		return NULL;
-	if (ran) {
-		/* The spinner may count on another pCPU at the same time, but not these. */
-		hits = &booster->stats.at[SPIN_COUNT_dy_receiver_hit + target->boost_class];
-		__atomic_fetch_add(hits, target->boosts, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&booster->stats.directed_yield_successful, target->boosts,
-				   __ATOMIC_RELAXED);
-	}
 	target->boosts = 0;
-	return booster;
+	for (u32 i = 0; ran && i < known; i++)
+		count_hit(vm, target->boosted_by[i]);
+	return vm->vcpu[target->boosted_by[(nr - 1) % SPIN_BOOSTS] & 0xff];
 }

@@ -43,6 +43,9 @@
 #define SPIN_MAP_WORDS (CFG_MAX_VCPUS / 64)
 #define SPIN_FIFO_SLOTS (4 * CFG_MAX_VCPUS)
 #define SPIN_TRIES_MAX 10
+#define SPIN_BOOSTS                                                                                \
+	8 /* yields to one target of which the spinners are remembered; power of two               \
+	   */
 
 /* X(NAME, word, text): why a candidate was chosen; the counters dy_* follow this order. */
 #define SPIN_CLASSES(X)                                                                            \
@@ -171,11 +174,10 @@ struct spin_vcpu {
 	u32 hint;      /* vCPU named by the guest + 1, 0: none */
 	u64 hint_time;
 	u64 left; /* when it gave its pCPU away in a spin, 0: not */
-	/* as target, under its run queue's lock: yields whose outcome is open, and the last of them
-	 */
+	/* as target, under its run queue's lock: how many yields to it have no outcome yet, and the
+	   last of them, class << 8 | spinner each */
 	u32 boosts;
-	u32 boost_class;
-	struct spin_vcpu *booster;
+	u16 boosted_by[SPIN_BOOSTS];
 	struct spin_ple ple;
 	struct spin_stats stats;
 	struct hist wait; /* ticks from giving the pCPU away in a spin to running again */
@@ -290,8 +292,9 @@ static inline void spin_interrupt(struct spin_vcpu *v)
 void spin_reset(struct spin_vcpu *v);
 
 /*
- * The guest said on @me that vCPU @target matters (KVM_HC_SCHED_YIELD, KVM_HC_KICK_CPU). Holds for
- * ipi_window_ns, and for one yield. A @target that does not exist is ignored. Owner of @me.
+ * The guest said on @me that vCPU @target (its index, not its APIC id) matters (KVM_HC_SCHED_YIELD,
+ * KVM_HC_KICK_CPU). Holds for ipi_window_ns, and for one yield. A @target that does not exist is
+ * ignored. Owner of @me.
  */
 void spin_hint(struct spin_vcpu *me, u32 target, u64 now);
 
@@ -333,8 +336,8 @@ extern const struct spin_policy spin_policies[SPIN_POLICIES];
 
 /*
  * @me, RUNNING, spins: begins a search. @in_kernel: its CPL is 0. @spun: ticks that it has spun, as
- * far as known. @now: ticks of the clock that the tracker uses. False if there is nobody else in
- * the VM. After true, spin_stop() must follow.
+ * far as known. @now: the clock of the tracker, host TSC. False if no vCPU of the
+ * VM waits. After true, spin_stop() must follow.
  */
 bool spin_start(struct spin_walk *w, struct spin_vcpu *me, bool in_kernel, u64 spun, u64 now);
 

@@ -111,7 +111,9 @@ static void wake(struct vcpu *v)
 			break;
 		rq_unlock(p, false); /* moved while we waited for the lock */
 	}
-	cpu = sched_select_cpu(&sched_knobs, &v->sched, idle_pcpus, online_pcpus, nr_pcpus);
+	cpu = p->id;
+	if (!bit_test(idle_pcpus, cpu)) /* else it is the first choice anyway */
+		cpu = sched_select_cpu(&sched_knobs, &v->sched, idle_pcpus, online_pcpus, nr_pcpus);
 	if (!sched_wake_claim(&p->rq, &v->sched, cpu == SCHED_NO_CPU ? p->id : cpu)) {
 		if (v->sched.state == SCHED_RUNNING)
 			pcpu_kick(p);
@@ -412,13 +414,12 @@ static void run(struct vcpu *v)
 	now = rdtsc();
 	if (v->halted && !vcpu_wakeable(v, now))
 		return; /* woken for nothing */
-	if (vlapic_timer_deadline(&v->lapic) != VLAPIC_TIMER_NONE)
-		vcpu_request(v, REQ_TIMER);
-	else
-		vcpu_arm(v, now);
-	if (vlapic_has_work(&v->lapic))
-		vcpu_request(v, REQ_EVENT);
-	if (READ_ONCE(v->requests) && vcpu_requests(v) == EXIT_LEAVE)
+	vcpu_check_timer(v, now, v->halted ? p->wake_advance : 0);
+	if (READ_ONCE(v->requests) & ~(u64)REQ_EVENT && vcpu_requests(v) == EXIT_LEAVE)
+		return;
+	vcpu_arm(v, now);
+	if ((vlapic_has_work(&v->lapic) || READ_ONCE(v->requests) & REQ_EVENT) &&
+	    vcpu_deliver(v) == EXIT_LEAVE)
 		return;
 	pv_sched_in(v, vcpu_run_delay_ns(v));
 	if (!v->lapic.wait_for_sipi)

@@ -412,7 +412,9 @@ static void timer_fired(struct timer *t, u64 now)
 {
 	struct vcpu *v = container_of(t, struct vcpu, timer);
 
-	vcpu_request(v, REQ_TIMER);
+	/* Who sleeps looks at its timer when it is entered. */
+	if (READ_ONCE(v->sched.state) != SCHED_BLOCKED)
+		vcpu_request(v, REQ_TIMER);
 	vcpu_kick(v);
 }
 

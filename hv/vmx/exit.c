@@ -87,8 +87,7 @@ enum exit_action vcpu_requests(struct vcpu *v)
 	return action;
 }
 
-/* The LAPIC timer, up to @advance before its deadline. */
-static void check_lapic_timer(struct vcpu *v, u64 now, u64 advance)
+void vcpu_check_timer(struct vcpu *v, u64 now, u64 advance)
 {
 	u64 deadline = vlapic_timer_deadline(&v->lapic), due = deadline - v->tsc_offset;
 
@@ -105,7 +104,7 @@ enum exit_action vcpu_time_passed(struct vcpu *v, u64 advance)
 	struct pcpu *p = this_pcpu();
 	u64 now = rdtsc();
 
-	check_lapic_timer(v, now, advance);
+	vcpu_check_timer(v, now, advance);
 	if (unlikely(READ_ONCE(p->timers.next) <= now))
 		timers_run(&p->timers, now);
 	if (p->id == 0 && now >= p->next_poll) {

@@ -78,6 +78,10 @@ enum exit_action vcpu_deliver(struct vcpu *v);
 /* Handles all v->requests. */
 enum exit_action vcpu_requests(struct vcpu *v);
 
+/* The LAPIC timer: if it is due within @advance host TSC ticks, its interrupt is pending now, and
+ * the caller owes a timer_wait(). */
+void vcpu_check_timer(struct vcpu *v, u64 now, u64 advance);
+
 /*
  * The LAPIC timer, up to @advance ticks before it is due (then the caller owes a timer_wait()), the
  * pCPU's timers, the slice; then arms the preemption timer anew.

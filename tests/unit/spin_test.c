@@ -572,6 +572,57 @@ static void a_target_that_did_not_run_next_is_no_success(void **state)
 	assert_null(spin_outcome(&vcpu[2], true));
 }
 
+/* Each spinner counts its own success, under its own rule, and never more of them than it tried. */
+static void several_spinners_may_boost_one_target(void **state)
+{
+	struct spin_walk w;
+
+	vm_of(16, SPIN_POLICY_EXACT);
+	for (u32 i = 0; i < 12; i++)
+		run(i);
+	wake(12);
+	ipi_track_sent(&track[3], &track[12], V, now);
+	for (u32 i = 0; i < 12; i++) {
+		assert_true(spin_start(&w, &vcpu[i], true, 0, now));
+		assert_true(spin_next(&w));
+		spin_tried(&w, true, true);
+		spin_stop(&w, false);
+		if (i == 3) {
+			assert_ptr_equal(spin_outcome(&vcpu[12], true), &vcpu[3]);
+			for (u32 k = 0; k < 4; k++)
+				assert_int_equal(vcpu[k].stats.directed_yield_successful, 1);
+			assert_int_equal(vcpu[2].stats.dy_woken_hit, 1);
+			assert_int_equal(vcpu[3].stats.dy_receiver_hit, 1);
+			assert_int_equal(vcpu[3].stats.dy_woken_hit, 0);
+		}
+	}
+	assert_ptr_equal(spin_outcome(&vcpu[12], true), &vcpu[11]);
+	for (u32 i = 0; i < 12; i++)
+		assert_int_equal(vcpu[i].stats.directed_yield_successful, 1);
+}
+
+static void of_very_many_spinners_the_last_count(void **state)
+{
+	struct spin_walk w;
+	u32 hits = 0;
+
+	vm_of(64, SPIN_POLICY_EXACT);
+	for (u32 i = 0; i < 63; i++)
+		run(i);
+	wake(63);
+	for (u32 i = 0; i < 63; i++) {
+		assert_true(spin_start(&w, &vcpu[i], true, 0, now));
+		assert_true(spin_next(&w));
+		spin_tried(&w, true, true);
+		spin_stop(&w, false);
+	}
+	assert_ptr_equal(spin_outcome(&vcpu[63], true), &vcpu[62]);
+	for (u32 i = 0; i < 63; i++)
+		hits += (u32)vcpu[i].stats.directed_yield_successful;
+	assert_int_equal(hits, SPIN_BOOSTS);
+	assert_int_equal(vcpu[62].stats.directed_yield_successful, 1);
+}
+
 static void every_class_has_a_name_and_its_counters(void **state)
 {
 	static const char *const names[] = {
@@ -630,6 +681,8 @@ int main(void)
 	    cmocka_unit_test(kvm_lets_a_spinner_have_every_second_turn),
 	    cmocka_unit_test(a_spinner_that_left_knows_how_long_it_waited),
 	    cmocka_unit_test(a_target_that_did_not_run_next_is_no_success),
+	    cmocka_unit_test(several_spinners_may_boost_one_target),
+	    cmocka_unit_test(of_very_many_spinners_the_last_count),
 	    cmocka_unit_test(every_class_has_a_name_and_its_counters),
 	};
 
