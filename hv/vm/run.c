@@ -83,11 +83,18 @@ static void rq_lock_two(struct pcpu *a, struct pcpu *b, u64 now)
 
 /* --- waking --- */
 
-/* @v, WAKING, joins the queue of @p, whose section is open. Returns whether @p must reschedule. */
+/*
+ * @v, WAKING, joins the queue of @p, whose section is open. Returns whether @p must still be told
+ * to reschedule. One that sleeps is kicked first: it wakes up while we are busy here, and its pick
+ * waits for the lock.
+ */
 static bool queue_woken(struct pcpu *p, struct vcpu *v)
 {
-	bool resched = sched_wake(&p->rq, &v->sched);
+	bool asleep = bit_test(idle_pcpus, p->id), resched;
 
+	if (asleep)
+		pcpu_kick(p);
+	resched = sched_wake(&p->rq, &v->sched) && !asleep;
 	if (v->sched.state == SCHED_QUEUED) {
 		spin_woken(&v->spin);
 		if (READ_ONCE(v->requests) & REQ_EVENT)

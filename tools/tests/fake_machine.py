@@ -47,6 +47,8 @@ def console_command(com1, text):
 def control_command(com2, text):
     if text == "stats json":
         com2.sendall(json.dumps({"vms": []}).encode() + b"\n.ok\n")
+    elif text.startswith("vm "):
+        com2.sendall(b".ok\n")
     elif text == "dots":
         com2.sendall(b"..one\n...two\nthree\n.ok\n")
     elif text == "long":
