@@ -16,6 +16,9 @@ static bool entry_busy(void)
 static void inject(struct vcpu *v, u32 info)
 {
 	COUNT(v, cnt_injected);
+	/* That ends HLT, here and now: if the vCPU must leave before it is entered (its slice is
+	 * over), it has nothing pending any more that would wake it again. */
+	v->halted = false;
 	vmwrite32(VMCS_ENTRY_INTR_INFO, info | INTR_VALID);
 }
 
