@@ -223,19 +223,16 @@ static const char *cmd_dump(struct out *out, char **word, u32 n)
 	return NULL;
 }
 
-static void print_knob(struct out *out, const struct knob_info *k)
+/* The words of a choice, each with its meaning: for `knob NAME`. */
+static void print_words(struct out *out, const struct knob_info *k)
 {
-	if (k->is_switch)
-		out_print(out, "%-28s %-12s %s\n", k->name, k->value ? "on" : "off", k->text);
-	else
-		out_print(out, "%-28s %-12lu %s\n", k->name, k->value, k->text);
+	for (u32 i = 0; k->words[i]; i++)
+		out_print(out, "%-28s %-12s %s\n", "", k->words[i], k->word_texts[i]);
 }
 
 static const char *cmd_knob(struct out *out, char **word, u32 n)
 {
 	static char err[160];
-	const struct sched_knob_info *sk;
-	struct knob_info k;
 	char value[32];
 	bool found = false;
 
@@ -243,18 +240,18 @@ static const char *cmd_knob(struct out *out, char **word, u32 n)
 		return "usage: knob [NAME [VALUE]]";
 	if (n == 3)
 		return knob_set(word[1], word[2], err, sizeof(err)) ? err : NULL;
-	for (u32 i = 0; knob_info(&knobs, i, &k); i++) {
-		if (n == 2 && strcmp(k.name, word[1]))
-			continue;
-		print_knob(out, &k);
-		found = true;
-	}
-	for (u32 i = 0; (sk = sched_knob_info(i)); i++) {
-		if (n == 2 && strcmp(sk->name, word[1]))
-			continue;
-		sched_knob_get(&sched_knobs, sk->name, value, sizeof(value));
-		out_print(out, "%-28s %-12s %s\n", sk->name, value, sk->text);
-		found = true;
+	for (u32 t = 0; t < NR_KNOB_TABLES; t++) {
+		for (u32 i = 0; i < knob_tables[t]->nr; i++) {
+			const struct knob_info *k = &knob_tables[t]->knob[i];
+
+			if (n == 2 && strcmp(k->name, word[1]))
+				continue;
+			knob_value(t, i, value, sizeof(value));
+			out_print(out, "%-28s %-12s %s\n", k->name, value, k->text);
+			if (n == 2)
+				print_words(out, k);
+			found = true;
+		}
 	}
 	return found ? NULL : "there is no knob of that name; knob lists them";
 }

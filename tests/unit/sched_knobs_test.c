@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The knobs as text, their defaults, and the histogram.
-// sources: hv/sched/knobs.c hv/lib/fmt.c
+// sources: hv/sched/knobs.c hv/lib/fmt.c hv/lib/knob.c
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -47,9 +47,11 @@ static void every_knob_reads_back_what_was_set(void **state)
 	u32 n = 0;
 
 	sched_knobs_init(&k, 1);
-	for (const struct sched_knob_info *i; (i = sched_knob_info(n)); n++) {
+	for (; n < sched_knob_table.nr; n++) {
+		const struct knob_info *i = &sched_knob_table.knob[n];
+
 		assert_true(i->text && i->text[0]);
-		if (i->kind == SCHED_KNOB_FEATURE) {
+		if (i->kind == KNOB_SWITCH) {
 			assert_int_equal(sched_knob_set(&k, i->name, "off"), 0);
 			assert_int_equal(sched_knob_get(&k, i->name, buf, sizeof(buf)), 0);
 			assert_string_equal(buf, "off");
@@ -57,7 +59,7 @@ static void every_knob_reads_back_what_was_set(void **state)
 			sched_knob_get(&k, i->name, buf, sizeof(buf));
 			assert_string_equal(buf, "on");
 			assert_int_equal(sched_knob_set(&k, i->name, "yes"), E_INVAL);
-		} else if (i->kind == SCHED_KNOB_NUMBER) {
+		} else if (i->kind == KNOB_NUMBER) {
 			assert_int_equal(sched_knob_set(&k, i->name, "1000000"), 0);
 			sched_knob_get(&k, i->name, buf, sizeof(buf));
 			assert_string_equal(buf, "1000000");
