@@ -126,8 +126,7 @@ static const char *cmd_vcpu(struct out *out, char **word, u32 n)
 
 static const char *cmd_pcpu(struct out *out, char **word, u32 n)
 {
-	out_print(out, "TSC %lu Hz, host APIC %s\n", tsc_hz(),
-		  lapic_is_x2apic() ? "x2APIC" : "xAPIC");
+	out_print(out, "TSC %lu Hz, host APIC %s\n", tsc_hz(), lapic_x2apic ? "x2APIC" : "xAPIC");
 	out_print(out, "pcpu apic state        skew    idle ms   switches      kicks  current\n");
 	for (u32 i = 0; i < nr_pcpus; i++) {
 		const struct pcpu *p = pcpus[i];

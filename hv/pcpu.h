@@ -25,12 +25,13 @@ struct pcpu {
 	struct pcpu *self; /* offset 0: this_pcpu() loads it from GS:0 */
 	u64 exit_rsp; /* offset 8: stack of the exit handlers, set by vmx_enter() (hv/vmx/entry.asm)
 		       */
+	struct vcpu *loaded; /* offset 16: whose VMCS, FPU and MSRs are in this CPU, NULL at first
+			      */
 
 	u32 id;	     /* index into pcpus[], 0 is the boot CPU */
 	u32 apic_id; /* of the host LAPIC */
 	u32 state;   /* enum pcpu_state; the boot CPU reads it while starting this one */
 
-	struct vcpu *loaded;  /* whose VMCS, FPU and MSRs are in this CPU, NULL at first */
 	struct vcpu *current; /* who runs, NULL when idle; written under rq_lock */
 
 	struct spinlock rq_lock; /* two are taken by rising pCPU number */

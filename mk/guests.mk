@@ -19,7 +19,14 @@ $(GUEST)/initramfs.cpio: guest-support/build-initramfs $(GUEST_LIB) $(wildcard g
 		$(shell find guest-support/initramfs -type f)
 	guest-support/build-initramfs --out $@
 
-guests-test: ## test the scripts of guest-support (a second; no network, no machine)
-	python3 guest-support/tests/test_initramfs.py
+LOAD ?= hackbench,dbench,pigz# load programs in the guests: names with commas, or all
 
-.PHONY: guests guests-cloud guests-test
+guests-load: $(GUEST)/bzImage ## the guests' kernel and an initramfs with load programs (LOAD=hackbench,sysbench,...)
+	guest-support/build-initramfs --load $(LOAD) --out $(GUEST)/initramfs-load.cpio
+
+guests-test: ## test the scripts of guest-support (half a minute; no network, no machine)
+	python3 guest-support/tests/test_initramfs.py
+	python3 guest-support/tests/test_workloads.py
+	python3 guest-support/tests/test_load.py
+
+.PHONY: guests guests-cloud guests-load guests-test

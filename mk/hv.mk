@@ -6,7 +6,7 @@ HV_ASM := $(sort $(shell find hv -name '*.asm'))
 HV_OBJ := $(HV_C:%.c=$(B)/%.o) $(HV_ASM:%.asm=$(B)/%.asm.o)
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
-HV_CFLAGS := -std=gnu11 -O2 -g -I. -ffreestanding -fno-builtin-printf -fpie -mgeneral-regs-only -mno-red-zone -mcmodel=small \
+HV_CFLAGS := -std=gnu11 -O2 -g -I. -ffreestanding -fno-builtin-printf -fpie -mgeneral-regs-only -mno-red-zone -mpreferred-stack-boundary=3 -mcmodel=small \
 	-fno-stack-protector -fno-asynchronous-unwind-tables -fomit-frame-pointer -fno-strict-aliasing -fcf-protection=none \
 	-fvisibility=hidden $(WARN) $(if $(DEBUG),-DVLAG_DEBUG)
 HV_LDFLAGS := -nostdlib -static -pie --no-dynamic-linker -z noexecstack -z max-page-size=4096 -z separate-code -T hv/hv.lds

@@ -48,5 +48,5 @@ def needed(data):
             if kind == PT_LOAD and address <= table < address + length
         )
         return loader, [_text(data, strings + value) for tag, value in entries if tag == DT_NEEDED]
-    except (struct.error, StopIteration, ValueError, UnicodeDecodeError) as error:
+    except (struct.error, StopIteration, ValueError, OverflowError) as error:
         raise ValueError("a broken ELF file") from error

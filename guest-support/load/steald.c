@@ -242,8 +242,10 @@ static void govern(void)
 		    moved);
 		send_report(&cpus.preferred, REPORT_STEALD);
 	}
-	how->restore(&cpus);
-	say("ended, everything is as it was");
+	if (how->restore(&cpus))
+		say("ended, everything is as it was");
+	else
+		say("ended; all tasks may run everywhere again, but see above");
 }
 
 int main(int argc, char **argv)

@@ -19,8 +19,8 @@ struct steald_method {
 	/* Keep every task that is not pinned on cpus->preferred; called at every interval, since
 	 * tasks come and go. Returns how many tasks it moved. */
 	unsigned int (*apply)(const struct steald_cpus *cpus);
-	/* Undo everything. */
-	void (*restore)(const struct steald_cpus *cpus);
+	/* Undo everything; false, after saying what, if something could not be undone. */
+	bool (*restore)(const struct steald_cpus *cpus);
 };
 
 extern const struct steald_method affinity_method, cpuset_method;

@@ -137,12 +137,13 @@ static unsigned int affinity_apply(const struct steald_cpus *cpus)
 	return moved;
 }
 
-static void affinity_restore(const struct steald_cpus *cpus)
+static bool affinity_restore(const struct steald_cpus *cpus)
 {
 	struct steald_cpus unfolded = *cpus;
 
 	unfolded.preferred = cpus->active;
 	affinity_apply(&unfolded);
+	return true;
 }
 
 const struct steald_method affinity_method = {"affinity", affinity_begin, affinity_apply,

@@ -213,10 +213,7 @@ static unsigned int cpuset_apply(const struct steald_cpus *cpus)
 	struct look look = {.active = &cpus->active, .preferred = &cpus->preferred};
 	char list[CPUSET_TEXT], pid[16];
 
-	/* An empty list is: what the parent has. */
 	cpuset_format(&cpus->preferred, list);
-	if (!folded)
-		strcpy(list, "\n");
 	if (!write_group(OURS, "cpuset.cpus", list))
 		say("cannot set cpuset.cpus of " OURS ": %s", strerror(errno));
 	if (folded)
@@ -233,15 +230,32 @@ static unsigned int cpuset_apply(const struct steald_cpus *cpus)
 	return look.moved;
 }
 
-static void cpuset_restore(const struct steald_cpus *cpus)
+/* An empty list is what the group had, but kernels refuse it (6.1 does) while there are tasks. */
+static bool release_group(const char *group, const struct steald_cpus *cpus)
+{
+	char all[CPUSET_TEXT];
+
+	if (write_group(group, "cpuset.cpus", "\n"))
+		return true;
+	cpuset_format(&cpus->active, all);
+	if (write_group(group, "cpuset.cpus", all))
+		say("%s/%s/cpuset.cpus was empty and is %s now: this kernel takes no empty list "
+		    "while the group has tasks",
+		    root, group, all);
+	else
+		say("cannot set cpuset.cpus of %s: %s", group, strerror(errno));
+	return false;
+}
+
+static bool cpuset_restore(const struct steald_cpus *cpus)
 {
 	char path[2 * NAME + ROOT_MAX], line[32];
+	bool ok = true;
 	FILE *procs;
 
 	for (unsigned int i = 0; i < nr_groups; i++)
-		write_group(groups[i], "cpuset.cpus", "\n");
+		ok &= release_group(groups[i], cpus);
 	nr_groups = 0;
-	write_group(OURS, "cpuset.cpus", "\n");
 	path_of(path, OURS, "cgroup.procs");
 	/* Tasks may fork while they move: until none is left. */
 	for (bool some = true; some;) {
@@ -253,11 +267,16 @@ static void cpuset_restore(const struct steald_cpus *cpus)
 			fclose(procs);
 	}
 	path_of(path, OURS, "");
-	if (rmdir(path))
+	if (rmdir(path)) {
 		say("cannot remove %s: %s", path, strerror(errno));
-	if (enabled && !write_group(".", "cgroup.subtree_control", "-cpuset"))
+		ok = false;
+	}
+	if (enabled && !write_group(".", "cgroup.subtree_control", "-cpuset")) {
 		say("cannot disable the cpuset controller again: %s", strerror(errno));
+		ok = false;
+	}
 	unmount();
+	return ok;
 }
 
 const struct steald_method cpuset_method = {"cpuset", cpuset_begin, cpuset_apply, cpuset_restore};

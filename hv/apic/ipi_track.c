@@ -7,35 +7,37 @@
 #include "hv/lib/string.h"
 
 /*
- * An entry of sent[]:		receiver:11 vector:8 time:45; never 0, since vectors are at
- * least 16.
- * A token in pending[v], in_service[v]:	valid:1 sender:10 slot:8 time:45; its receiver and
- * vector are known from where it lies, so it names exactly one possible entry.
+ * Both kinds of word:
+ *	time:45  valid:1  vCPU index:10  vector or slot:8
+ * An entry of sent[] has its receiver and its vector; a token in pending[v] and in_service[v] its
+ * sender and the slot there. The token's own receiver and vector are known from where it lies, so
+ * it names exactly one possible entry. The time is on top, so that one shift brings it to its place
+ * and cuts it to size.
  */
-#define TIME_BITS 45
-#define TIME_MASK (BIT(TIME_BITS) - 1)
-#define ID_SHIFT (TIME_BITS + 8)
-#define TOKEN_VALID BIT(63)
+#define TIME_SHIFT IPI_TRACK_TIME_SHIFT
+#define LOW_BITS (BIT(TIME_SHIFT) - 1)
+#define WORD_VALID BIT(18)
+#define ID_SHIFT 8
 
-/* @id: the vCPU index already shifted to its place, which is the same in both kinds of word. */
+/* @id: as in struct ipi_track, the vCPU index in its place and WORD_VALID. */
 static inline u64 entry_make(u64 id, u8 vector, u64 time)
 {
-	return id | (u64)vector << TIME_BITS | (time & TIME_MASK);
+	return time << TIME_SHIFT | id | vector;
 }
 
 static inline u32 entry_receiver(u64 entry)
 {
-	return entry >> ID_SHIFT;
+	return entry >> ID_SHIFT & (IPI_TRACK_VCPUS - 1);
 }
 
 static inline u8 entry_vector(u64 entry)
 {
-	return entry >> TIME_BITS;
+	return entry;
 }
 
 static inline u64 token_make(u64 id, u32 slot, u64 time)
 {
-	return TOKEN_VALID | id | (u64)slot << TIME_BITS | (time & TIME_MASK);
+	return time << TIME_SHIFT | id | slot;
 }
 
 static inline u32 token_sender(u64 token)
@@ -45,15 +47,15 @@ static inline u32 token_sender(u64 token)
 
 static inline u32 token_slot(u64 token)
 {
-	return token >> TIME_BITS & (IPI_TRACK_SLOTS - 1);
+	return token & (IPI_TRACK_SLOTS - 1);
 }
 
 /* Ticks since @word's time; clocks that disagree a little must not look like a great age. */
 static inline u64 age_of(u64 word, u64 now)
 {
-	u64 age = (now - word) & TIME_MASK;
+	s64 age = (s64)((now << TIME_SHIFT | LOW_BITS) - word) >> TIME_SHIFT;
 
-	return age >> (TIME_BITS - 1) ? 0 : age;
+	return age < 0 ? 0 : age;
 }
 
 void ipi_track_setup(struct ipi_track *t, struct ipi_track_vm *vm, u32 index,
@@ -64,15 +66,17 @@ void ipi_track_setup(struct ipi_track *t, struct ipi_track_vm *vm, u32 index,
 	t->vm = vm;
 	t->knobs = vm->knobs;
 	t->index = index;
-	t->id = (u64)index << ID_SHIFT;
+	t->id = WORD_VALID | (u64)index << ID_SHIFT;
 	t->count = count;
 }
+
+_Static_assert(IPI_TRACK_SLOTS == 256, "a slot is eight bits");
 
 /* Clears the entry that @token (found at @receiver under @vector) names; false if it is gone. */
 static bool entry_clear(struct ipi_track *receiver, u8 vector, u64 token)
 {
 	struct ipi_track *sender = receiver->vm->peer[token_sender(token)];
-	u64 entry = entry_make(receiver->id, vector, token);
+	u64 entry = (token & ~LOW_BITS) | receiver->id | vector; /* of the same time */
 
 	/* Only this sender reuses its slots, and then with another time: no ABA. */
 	return __atomic_compare_exchange_n(&sender->sent[token_slot(token)], &entry, 0, false,
@@ -119,7 +123,7 @@ void ipi_track_reset(struct ipi_track *t)
 }
 
 /* The ring is full of entries that nobody acknowledged: @entry makes room. */
-static __attribute__((noinline)) void count_dropped(struct ipi_track *t, u64 entry, u64 now)
+static void count_dropped(struct ipi_track *t, u64 entry, u64 now)
 {
 	if (age_of(entry, now) > t->knobs->window)
 		t->count->ipi_expired++;
@@ -131,8 +135,7 @@ static __attribute__((noinline)) void count_dropped(struct ipi_track *t, u64 ent
  * @old, of @from itself, is still in the IRR of @to: old and new become one interrupt and one EOI,
  * so only the new entry stays.
  */
-static __attribute__((noinline)) void merge(struct ipi_track *from, struct ipi_track *to, u8 vector,
-					    u64 old)
+static void merge(struct ipi_track *from, struct ipi_track *to, u8 vector, u64 old)
 {
 	if (entry_clear(to, vector, old))
 		from->count->ipi_coalesced++;
@@ -140,19 +143,19 @@ static __attribute__((noinline)) void merge(struct ipi_track *from, struct ipi_t
 
 void ipi_track_sent(struct ipi_track *from, struct ipi_track *to, u8 vector, u64 now)
 {
+	u64 *pending = &to->pending[vector], old;
 	u32 slot = from->head % IPI_TRACK_SLOTS;
-	u64 old;
 
-	if (unlikely(!from->knobs->enabled))
+	if (ipi_track_sent_plain(from, to, vector, now) || !from->knobs->enabled)
 		return;
-	if (unlikely(READ_ONCE(from->sent[slot])))
+	if (READ_ONCE(from->sent[slot]))
 		count_dropped(from, from->sent[slot], now);
 	from->head++;
 	from->count->ipi_tracked++;
 	WRITE_ONCE(from->sent[slot], entry_make(to->id, vector, now));
-	old = READ_ONCE(to->pending[vector]);
-	WRITE_ONCE(to->pending[vector], token_make(from->id, slot, now));
-	if (unlikely(old) && token_sender(old) == from->index)
+	old = READ_ONCE(*pending);
+	WRITE_ONCE(*pending, token_make(from->id, slot, now));
+	if (old && token_sender(old) == from->index)
 		merge(from, to, vector, old);
 }
 

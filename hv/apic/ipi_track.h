@@ -80,7 +80,7 @@ struct ipi_track {
 	struct ipi_track_vm *vm;
 	const struct ipi_track_knobs *knobs;
 	struct ipi_counters *count;
-	u64 id;		/* index, in its place in the words */
+	u64 id;		/* index, in its place in the words, and their valid bit */
 	u32 index;	/* of this vCPU in vm->peer[] */
 	u32 head, tail; /* owner: ring positions, not reduced; live ones in [tail, head) */
 	u64 sent[IPI_TRACK_SLOTS]; /* owner fills, anyone clears */
@@ -109,6 +109,28 @@ void ipi_track_reset(struct ipi_track *t);
  * it before the IRR bit is set, so that the acceptance finds it.
  */
 void ipi_track_sent(struct ipi_track *from, struct ipi_track *to, u8 vector, u64 now);
+
+#define IPI_TRACK_TIME_SHIFT 19 /* of the time in the words; ipi_track.c has the rest */
+
+/*
+ * ipi_track_sent() for the common case, on the way of every IPI: the slot is free, and nobody
+ * else's IPI with that vector waits there. False: it is not, and nothing was done.
+ */
+static inline bool ipi_track_sent_plain(struct ipi_track *from, struct ipi_track *to, u8 vector,
+					u64 now)
+{
+	u64 *sent = &from->sent[(u8)from->head], *pending = &to->pending[vector];
+
+	if (unlikely(!from->knobs->enabled) || unlikely(READ_ONCE(*sent)) ||
+	    unlikely(READ_ONCE(*pending)))
+		return false;
+	now <<= IPI_TRACK_TIME_SHIFT;
+	WRITE_ONCE(*sent, now | to->id | vector);
+	WRITE_ONCE(*pending, now | from->id | (u8)from->head);
+	from->head++;
+	from->count->ipi_tracked++;
+	return true;
+}
 
 /* The out-of-line parts of ipi_track_accept() and ipi_track_eoi(). */
 void ipi_track_accept_sent(struct ipi_track *t, u8 vector, u64 now);

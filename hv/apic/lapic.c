@@ -31,43 +31,38 @@
 #define SVR_ENABLE BIT(8)
 #define DIVIDE_BY_1 0xb
 #define ICR_PENDING BIT(12)
-#define ICR_ASSERT BIT(14)
 #define ICR_NMI (4u << 8)
 #define ICR_INIT (5u << 8)
 #define ICR_SIPI (6u << 8)
 
 /* Found on the boot CPU, the same for all: written before any other CPU starts. */
-static bool x2apic, has_deadline;
+bool lapic_x2apic;
+static bool has_deadline;
 static u64 ticks_per_count_shifted; /* TSC ticks per timer count, << 16 */
 
 static u32 reg_read(u32 reg)
 {
-	if (x2apic)
+	if (lapic_x2apic)
 		return rdmsr(MSR_X2APIC + reg / 16);
 	return *(volatile u32 *)(XAPIC_BASE + reg);
 }
 
 static void reg_write(u32 reg, u32 value)
 {
-	if (x2apic)
+	if (lapic_x2apic)
 		wrmsr(MSR_X2APIC + reg / 16, value);
 	else
 		*(volatile u32 *)(XAPIC_BASE + reg) = value;
-}
-
-bool lapic_is_x2apic(void)
-{
-	return x2apic;
 }
 
 u32 lapic_id(void)
 {
 	u32 id = reg_read(REG_ID);
 
-	return x2apic ? id : id >> 24;
+	return lapic_x2apic ? id : id >> 24;
 }
 
-void lapic_eoi(void)
+void lapic_eoi_mmio(void)
 {
 	reg_write(REG_EOI, 0);
 }
@@ -79,12 +74,12 @@ void lapic_init(void)
 	u32 ecx = cpuid(1, 0).ecx;
 	u64 base = rdmsr(MSR_APIC_BASE);
 
-	x2apic = ecx & BIT(21);
+	lapic_x2apic = ecx & BIT(21);
 	has_deadline = ecx & BIT(24);
-	BUG_ON(!x2apic && ALIGN_DOWN(base, PAGE_SIZE) != XAPIC_BASE);
+	BUG_ON(!lapic_x2apic && ALIGN_DOWN(base, PAGE_SIZE) != XAPIC_BASE);
 	/* From "disabled" x2APIC is reached through xAPIC only (SDM vol. 3, 11.12.5). */
 	wrmsr(MSR_APIC_BASE, base | APIC_BASE_EN);
-	if (x2apic)
+	if (lapic_x2apic)
 		wrmsr(MSR_APIC_BASE, base | APIC_BASE_EN | APIC_BASE_EXTD);
 
 	reg_write(REG_SVR, SVR_ENABLE | VEC_SPURIOUS);
@@ -96,39 +91,27 @@ void lapic_init(void)
 	reg_write(REG_ESR, 0);
 }
 
-static void send(u32 apic_id, u32 command)
+void lapic_send_mmio(u32 apic_id, u32 command)
 {
-	if (x2apic) {
-		/* A WRMSR to the x2APIC is not ordered after earlier stores (SDM vol. 3, 11.12.3).
-		 */
-		__asm__ volatile("mfence; lfence" : : : "memory");
-		wrmsr(MSR_X2APIC + REG_ICR / 16, (u64)apic_id << 32 | command);
-		return;
-	}
 	reg_write(REG_ICR_HIGH, apic_id << 24);
 	reg_write(REG_ICR, command);
 	while (reg_read(REG_ICR) & ICR_PENDING)
 		cpu_relax();
 }
 
-void lapic_send_fixed(u32 apic_id, u8 vector)
-{
-	send(apic_id, ICR_ASSERT | vector);
-}
-
 void lapic_send_nmi(u32 apic_id)
 {
-	send(apic_id, ICR_ASSERT | ICR_NMI);
+	lapic_send(apic_id, LAPIC_ICR_ASSERT | ICR_NMI);
 }
 
 void lapic_send_init(u32 apic_id)
 {
-	send(apic_id, ICR_ASSERT | ICR_INIT);
+	lapic_send(apic_id, LAPIC_ICR_ASSERT | ICR_INIT);
 }
 
 void lapic_send_sipi(u32 apic_id, u8 page)
 {
-	send(apic_id, ICR_ASSERT | ICR_SIPI | page);
+	lapic_send(apic_id, LAPIC_ICR_ASSERT | ICR_SIPI | page);
 }
 
 void lapic_calibrate(void)

@@ -3,6 +3,8 @@
  * IOAPIC and map. */
 #include "hv/apic/vapic_edge.h"
 
+#include "hv/apic/lapic.h"
+#include "hv/pcpu.h"
 #include "hv/vm/run.h"
 #include "hv/vm/vcpu.h"
 
@@ -14,12 +16,19 @@ static struct vcpu *vcpu_of(struct vlapic *l)
 void vapic_kick(struct vlapic *target)
 {
 	struct vcpu *v = vcpu_of(target);
+	struct pcpu *p;
 
 	/* Set already: whoever set it has kicked, and the vCPU clears it before it looks. */
-	if (!(vcpu_request(v, REQ_EVENT) & REQ_EVENT)) {
-		spin_interrupt(&v->spin);
-		vcpu_kick(v);
+	if (vcpu_request(v, REQ_EVENT) & REQ_EVENT)
+		return;
+	/* What vcpu_kick() does in the end with a vCPU that runs elsewhere. */
+	p = vcpu_pcpu(v);
+	if (likely(READ_ONCE(v->sched.state) == SCHED_RUNNING) && likely(p != this_pcpu())) {
+		lapic_send_fixed(p->apic_id, VEC_KICK);
+		return;
 	}
+	spin_interrupt(&v->spin);
+	vcpu_kick(v);
 }
 
 void vapic_broadcast_eoi(struct vlapic *from, u8 vector)

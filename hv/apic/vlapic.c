@@ -24,9 +24,11 @@ void vlapic_setup(struct vlapic *l, struct apic_map *map, u32 id, u32 *tpr)
 	ipi_track_setup(&l->track, &map->track, l->index, &l->count);
 }
 
+/* After a change of mode or SVR. */
 static void update_accepts(struct vlapic *l)
 {
 	WRITE_ONCE(l->accepts, l->mode != VLAPIC_DISABLED && (l->svr & SVR_ENABLE));
+	l->unicast_ids = l->mode == VLAPIC_X2APIC ? APIC_MAP_IDS : 0;
 }
 
 /* SDM 11.4.7.1: what power-up, INIT and global disable have in common. The mode and the id stay. */
@@ -149,18 +151,6 @@ u32 vlapic_ppr(const struct vlapic *l)
 	u32 isrv = in_service_vector(l);
 
 	return tpr >> 4 >= isrv >> 4 ? tpr : isrv & 0xf0;
-}
-
-int vlapic_highest_deliverable(const struct vlapic *l)
-{
-	int vector = highest_irr(l);
-	int class = vector >> 4;
-
-	/* Above the class of the PPR is above those of both that it is made of. */
-	if (class <= (int)in_service_vector(l) >> 4 ||
-	    class <= (int)(READ_ONCE(*l->tpr) & 0xff) >> 4 || l->mode == VLAPIC_DISABLED)
-		return -1;
-	return vector;
 }
 
 u32 vlapic_tpr_threshold(const struct vlapic *l)
@@ -316,11 +306,10 @@ static void eoi_level(struct vlapic *l, u8 vector)
 		vapic_broadcast_eoi(l, vector);
 }
 
-void vlapic_eoi_slow(struct vlapic *l, u8 vector, u64 now)
+void vlapic_eoi_level(struct vlapic *l, u8 vector, u64 clock)
 {
-	ipi_track_eoi(&l->track, vector, now - l->tsc_offset);
-	if (bit_test(l->tmr, vector))
-		eoi_level(l, vector);
+	ipi_track_eoi(&l->track, vector, clock);
+	eoi_level(l, vector);
 }
 
 bool vlapic_post_trigger(struct vlapic *l, u8 vector, bool level)

@@ -69,6 +69,10 @@ enum vlapic_reg {
 	APIC_SELF_IPI = 0x3f0,
 };
 
+/* The bits of the ICR that make no difference to a fixed interrupt. */
+#define VLAPIC_ICR_ASSERT (1u << 14)
+#define VLAPIC_ICR_LEVEL (1u << 15)
+
 #define X2APIC_MSR(reg) (0x800u + ((reg) >> 4))
 #define MSR_X2APIC_EOI X2APIC_MSR(APIC_EOI)
 #define MSR_X2APIC_ICR X2APIC_MSR(APIC_ICR)
@@ -131,7 +135,8 @@ struct vlapic {
 	u64 icr;	    /* as x2APIC: destination in the high half */
 	s64 tsc_offset;	    /* guest TSC - host TSC; vlapic_set_tsc_offset() */
 	u32 svr, esr, tmict, tdcr;
-	u32 index; /* in map->vcpu[] */
+	u32 index;	 /* in map->vcpu[] */
+	u32 unicast_ids; /* APIC_MAP_IDS in x2APIC mode, else 0: one comparison for two */
 	struct ipi_track track;
 	struct ipi_counters count;
 };
@@ -158,8 +163,7 @@ void vlapic_virtual_wire(struct vlapic *l);
 /* ---- Delivery to the vCPU ---- */
 
 /* The out-of-line parts. */
-int vlapic_highest_deliverable(const struct vlapic *l);
-void vlapic_eoi_slow(struct vlapic *l, u8 vector, u64 now);
+void vlapic_eoi_level(struct vlapic *l, u8 vector, u64 clock);
 bool vlapic_post_trigger(struct vlapic *l, u8 vector, bool level);
 
 /* The IRR's words together: not 0 if anything is in it, deliverable or not. Anyone. */
@@ -167,6 +171,34 @@ static inline u64 vlapic_irr_any(const struct vlapic *l)
 {
 	return READ_ONCE(l->irr[0]) | READ_ONCE(l->irr[1]) | READ_ONCE(l->irr[2]) |
 	       READ_ONCE(l->irr[3]);
+}
+
+/* @bits, not 0, are word @word of the IRR: their highest vector, if its class is above those of the
+ * TPR and of what is in service, else -1. */
+static inline int vlapic_deliverable(const struct vlapic *l, u32 word, u64 bits)
+{
+	int vector = word * 64 + fls64(bits), class = vector >> 4;
+
+	if (class <= l->isr_stack[l->isr_depth] >> 4 || class <= (u8)READ_ONCE(*l->tpr) >> 4 ||
+	    unlikely(l->mode == VLAPIC_DISABLED))
+		return -1;
+	return vector;
+}
+
+/* vlapic_pending() for when something is likely. Not a loop: on the way of every interrupt. */
+static inline int vlapic_highest_deliverable(const struct vlapic *l)
+{
+	u64 bits;
+
+	if ((bits = READ_ONCE(l->irr[3])))
+		return vlapic_deliverable(l, 3, bits);
+	if ((bits = READ_ONCE(l->irr[2])))
+		return vlapic_deliverable(l, 2, bits);
+	if ((bits = READ_ONCE(l->irr[1])))
+		return vlapic_deliverable(l, 1, bits);
+	if ((bits = READ_ONCE(l->irr[0])))
+		return vlapic_deliverable(l, 0, bits);
+	return -1;
 }
 
 /* Anything to look at before the next entry? Anyone. */
@@ -193,8 +225,9 @@ static inline int vlapic_pending(const struct vlapic *l)
  */
 u32 vlapic_tpr_threshold(const struct vlapic *l);
 
-/* Takes @vector, just returned by vlapic_pending(), from the IRR to the ISR. */
-static inline void vlapic_accept(struct vlapic *l, u8 vector, u64 now)
+/* Takes @vector, just returned by vlapic_pending(), from the IRR to the ISR. The tracker is still
+ * to be told: vlapic_accepted(), or vlapic_accept() for both. */
+static inline void vlapic_accept_irr(struct vlapic *l, u8 vector)
 {
 	u8 depth = ++l->isr_depth;
 
@@ -202,7 +235,19 @@ static inline void vlapic_accept(struct vlapic *l, u8 vector, u64 now)
 	l->isr_stack[depth] = vector;
 	/* After the bit is in the ISR, so that another vCPU sees it in at least one of both. */
 	bit_clear_atomic(l->irr, vector);
-	ipi_track_accept(&l->track, vector, now - l->tsc_offset);
+}
+
+/* @clock, here and below: the clock that all vCPUs of the VM share, @now - l->tsc_offset; that is
+ * the host TSC. */
+static inline void vlapic_accepted(struct vlapic *l, u8 vector, u64 clock)
+{
+	ipi_track_accept(&l->track, vector, clock);
+}
+
+static inline void vlapic_accept(struct vlapic *l, u8 vector, u64 now)
+{
+	vlapic_accept_irr(l, vector);
+	vlapic_accepted(l, vector, now - l->tsc_offset);
 }
 
 /*
@@ -243,12 +288,9 @@ bool vlapic_extint(const struct vlapic *l);
  */
 static inline bool vlapic_post(struct vlapic *l, u8 vector, bool level)
 {
-	u32 word = vector / 64;
-	u64 bit = BIT(vector % 64);
-
-	if (unlikely(!(READ_ONCE(l->tmr[word]) & bit) == level))
+	if (unlikely(bit_test(l->tmr, vector) != level))
 		return vlapic_post_trigger(l, vector, level);
-	return !(__atomic_fetch_or(&l->irr[word], bit, __ATOMIC_SEQ_CST) & bit);
+	return !bit_test_and_set(l->irr, vector);
 }
 
 /* The level of the local interrupt pin @pin (0: INTR of the PIC, 1: NMI). Kicks if that needs it.
@@ -261,7 +303,7 @@ void vlapic_post_nmi(struct vlapic *l);
 /* ---- Hot registers, to be called directly by the dispatcher ---- */
 
 /* EOI: x2APIC WRMSR 0x80b of 0 (the caller checks the value), xAPIC write of offset 0xb0. */
-static inline void vlapic_eoi(struct vlapic *l, u64 now)
+static inline void vlapic_eoi_at(struct vlapic *l, u64 clock)
 {
 	u8 depth = l->isr_depth;
 	u8 vector = l->isr_stack[depth];
@@ -269,15 +311,46 @@ static inline void vlapic_eoi(struct vlapic *l, u64 now)
 	if (!depth)
 		return;
 	l->isr_depth = depth - 1;
-	/* A level-triggered interrupt or a recorded IPI. */
-	if (bit_test(l->tmr, vector) || l->track.in_service[vector])
-		vlapic_eoi_slow(l, vector, now);
+	if (unlikely(bit_test(l->tmr, vector)))
+		vlapic_eoi_level(l, vector, clock);
 	else
-		l->count.eoi_unmatched++;
+		ipi_track_eoi(&l->track, vector, clock);
+}
+
+static inline void vlapic_eoi(struct vlapic *l, u64 now)
+{
+	vlapic_eoi_at(l, now - l->tsc_offset);
 }
 
 /* x2APIC WRMSR 0x830; false: #GP (reserved bits). Only in x2APIC mode. */
 bool vlapic_x2apic_icr(struct vlapic *l, u64 icr, u64 now);
+
+/*
+ * The commonest of them, in two parts: is @low (the low half of the ICR) fixed, physical, and @dest
+ * one other APIC that accepts it (and @l in x2APIC mode)? Then that APIC, else NULL, and nothing
+ * has been done.
+ */
+static inline struct vlapic *vlapic_x2apic_unicast_target(const struct vlapic *l, u32 dest, u32 low)
+{
+	const u32 others = ~(0xffu | VLAPIC_ICR_ASSERT | VLAPIC_ICR_LEVEL);
+	struct vlapic *to;
+
+	if (unlikely(low & others) || unlikely(dest >= l->unicast_ids) || unlikely((u8)low < 16))
+		return NULL;
+	to = READ_ONCE(l->map->phys[dest]);
+	return unlikely(!to) || unlikely(!READ_ONCE(to->accepts)) || unlikely(to == l) ? NULL : to;
+}
+
+/* Sends it there; then vlapic_sent_unicast() with the whole ICR: what can wait until after the
+ * kick. */
+void vlapic_send_unicast(struct vlapic *l, struct vlapic *to, u64 clock, u8 vector);
+
+static inline void vlapic_sent_unicast(struct vlapic *l, u64 icr)
+{
+	l->icr = icr;
+	l->count.ipi_fast++;
+	l->count.ipi_unicast++;
+}
 
 /* x2APIC WRMSR 0x83f; false: #GP. Only in x2APIC mode. */
 bool vlapic_self_ipi(struct vlapic *l, u64 value);

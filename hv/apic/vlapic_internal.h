@@ -13,8 +13,8 @@
 #define ICR_DELIVERY_MASK (7ull << 8)
 #define ICR_LOGICAL BIT(11)
 #define ICR_BUSY BIT(12)
-#define ICR_ASSERT BIT(14)
-#define ICR_LEVEL BIT(15)
+#define ICR_ASSERT VLAPIC_ICR_ASSERT
+#define ICR_LEVEL VLAPIC_ICR_LEVEL
 #define ICR_SHORTHAND(icr) ((icr) >> 18 & 3)
 #define ICR_SHORTHAND_MASK (3ull << 18)
 /* Bit 12 is no longer defined in x2APIC mode, but hardware takes it and so do we. */

@@ -45,22 +45,6 @@ bool vlapic_self_ipi(struct vlapic *l, u64 value)
 	return true;
 }
 
-/* Not inlined: no path pays for the registers that another one needs. */
-static __attribute__((noinline)) bool post_self(struct vlapic *l, u8 vector)
-{
-	l->count.ipi_self++;
-	vlapic_post(l, vector, false);
-	return true;
-}
-
-static __attribute__((noinline)) bool send_unicast(struct vlapic *l, struct vlapic *to, u8 vector,
-						   u64 now)
-{
-	l->count.ipi_unicast++;
-	send_recorded(l, to, vector, now);
-	return true;
-}
-
 /*
  * The APIC that alone is meant by a logical destination, when it is one bit and every APIC is in
  * x2APIC mode; else NULL.
@@ -75,43 +59,57 @@ static struct vlapic *x2apic_logical_one(const struct apic_map *map, u32 dest)
 	return READ_ONCE(map->phys[id + ffs64(bits)]);
 }
 
-static __attribute__((noinline)) bool x2apic_icr_slow(struct vlapic *l, u64 icr, u64 now)
+/* What the short way below does not know: a level-triggered interrupt of that vector was the last.
+ */
+static __attribute__((noinline)) void unicast_slow(struct vlapic *l, struct vlapic *to, u64 clock,
+						   u8 vector)
 {
-	u32 dest = icr >> 32;
-	struct vlapic *to;
-
-	if (icr & ICR_X2APIC_RESERVED)
-		return false;
-	l->icr = icr & ~ICR_BUSY;
-	if ((icr & (ICR_DELIVERY_MASK | ICR_LOGICAL | ICR_SHORTHAND_MASK)) == ICR_LOGICAL &&
-	    (u8)icr >= VLAPIC_MIN_VECTOR) {
-		to = x2apic_logical_one(l->map, dest);
-		if (to && READ_ONCE(to->accepts)) {
-			l->count.ipi_fast++;
-			return to == l ? post_self(l, icr) : send_unicast(l, to, icr, now);
-		}
-	}
-	vlapic_send_ipi(l, icr, dest, now);
-	return true;
+	send_recorded(l, to, vector, clock + l->tsc_offset);
 }
 
+/* No call but the last: nothing needs to be saved. */
+void vlapic_send_unicast(struct vlapic *l, struct vlapic *to, u64 clock, u8 vector)
+{
+	if (unlikely(bit_test(to->tmr, vector)) ||
+	    unlikely(!ipi_track_sent_plain(&l->track, &to->track, vector, clock)))
+		unicast_slow(l, to, clock, vector);
+	else if (!bit_test_and_set(to->irr, vector))
+		vapic_kick(to);
+}
+
+/* The map answers these, too: to itself, and one bit of a cluster. */
 bool vlapic_x2apic_icr(struct vlapic *l, u64 icr, u64 now)
 {
 	u32 dest = icr >> 32;
-	struct vlapic *to;
+	struct vlapic *to = vlapic_x2apic_unicast_target(l, dest, icr);
 
-	/* Fixed, physical, no shorthand, nothing reserved, to an APIC that takes it: most of them.
-	 */
-	if (unlikely(icr & (ICR_X2APIC_RESERVED | ICR_DELIVERY_MASK | ICR_LOGICAL | ICR_BUSY |
-			    ICR_SHORTHAND_MASK)) ||
-	    unlikely(dest >= APIC_MAP_IDS) || unlikely((u8)icr < VLAPIC_MIN_VECTOR))
-		return x2apic_icr_slow(l, icr, now);
-	to = READ_ONCE(l->map->phys[dest]);
-	if (unlikely(!to || !READ_ONCE(to->accepts)))
-		return x2apic_icr_slow(l, icr, now);
-	l->icr = icr;
+	if (to) {
+		vlapic_send_unicast(l, to, now - l->tsc_offset, icr);
+		vlapic_sent_unicast(l, icr);
+		return true;
+	}
+	if (icr & ICR_X2APIC_RESERVED)
+		return false;
+	l->icr = icr & ~ICR_BUSY;
+	if (!(icr & (ICR_DELIVERY_MASK | ICR_SHORTHAND_MASK)) && (u8)icr >= VLAPIC_MIN_VECTOR) {
+		if (icr & ICR_LOGICAL)
+			to = x2apic_logical_one(l->map, dest);
+		else if (dest == l->id)
+			to = l;
+	}
+	if (!to || !READ_ONCE(to->accepts)) {
+		vlapic_send_ipi(l, icr, dest, now);
+		return true;
+	}
 	l->count.ipi_fast++;
-	return to == l ? post_self(l, icr) : send_unicast(l, to, icr, now);
+	if (to == l) {
+		l->count.ipi_self++;
+		vlapic_post(l, icr, false);
+	} else {
+		l->count.ipi_unicast++;
+		send_recorded(l, to, icr, now);
+	}
+	return true;
 }
 
 /* Fixed or lowest priority, to the members of @set. */

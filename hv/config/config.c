@@ -80,7 +80,9 @@ static const struct cfg_key {
      VM(max_vcpus),
      {.kind = VALUE_U32, .lo = 1, .hi = CFG_MAX_VCPUS},
      "as vcpus",
-     "Virtual CPUs that the guest's tables list; not less than `vcpus`."},
+     "Virtual CPUs that the guest's tables list; not less than `vcpus`. There is nothing behind "
+     "the "
+     "spares; they dilute what a guest computes over its possible CPUs (docs/pv.md)."},
     {"memory",
      VM_LINE(memory),
      {.kind = VALUE_SIZE, .lo = 16 * MiB, .hi = 1024 * GiB, .step = 2 * MiB},
@@ -105,10 +107,10 @@ static const struct cfg_key {
      VM(pv),
      {.kind = VALUE_PV},
      "clock, steal, unhalt, yield, poll",
-     "Paravirtual (KVM) features that the guest is offered. `ipi` and `tlbflush` hide IPIs from "
-     "the IPI recorder."},
+     "Paravirtual (KVM) features that the guest is offered (docs/pv.md). `ipi` and `tlbflush` hide "
+     "IPIs from the IPI recorder; `unhalt` makes Linux sleep on locks where it would spin."},
     {"debug_exit",
-     VM(debug_exit),
+     VM_LINE(debug_exit),
      {.kind = VALUE_U32, .lo = 1, .hi = 0xffff},
      "none",
      "I/O port of a debug-exit device (QEMU's isa-debug-exit): a write ends the VM with a status."},
@@ -311,7 +313,10 @@ static void begin_section(struct parser *p, struct text line)
 	struct text name = text_trim((struct text){line.s + 1, line.n - 1}), rest;
 
 	if (!name.n || name.s[name.n - 1] != ']') {
-		fail(p, p->line, no_key, "\"%.*s\" lacks the closing \"]\"", text_shown(line));
+		bool closed = name.n && memchr(name.s, ']', name.n);
+
+		fail(p, p->line, no_key, "\"%.*s\" %s the closing \"]\"", text_shown(line),
+		     closed ? "has something after" : "lacks");
 		return;
 	}
 	name = text_trim((struct text){name.s, name.n - 1});

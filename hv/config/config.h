@@ -65,10 +65,10 @@ struct cfg_vm {
 	char modules[CFG_MAX_MODULES][CFG_PATH_MAX]; /* `modules = a, b`: Multiboot modules */
 	u32 nr_modules;
 	char cmdline[CFG_CMDLINE_MAX]; /* rest of the line as it stands */
-	u32 kernel_line, initrd_line, modules_line, vcpus_line, memory_line,
-	    affinity_line; /* 0 where the key is absent */
-	u32 vcpus;	   /* 1..CFG_MAX_VCPUS, default 1 */
-	u32 max_vcpus;	   /* >= vcpus; default = vcpus */
+	u32 kernel_line, initrd_line, modules_line, vcpus_line, memory_line, affinity_line,
+	    debug_exit_line; /* 0 where the key is absent */
+	u32 vcpus;	     /* 1..CFG_MAX_VCPUS, default 1 */
+	u32 max_vcpus;	     /* >= vcpus; default = vcpus */
 	u64 memory; /* bytes; `128M`, `1G`; multiple of 2 MiB, at least 16 MiB; default 128 MiB */
 	u32 weight; /* 2..262144, default 1024 (Linux's scale) */
 	u64 affinity[CFG_MAX_PCPUS /

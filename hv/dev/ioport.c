@@ -159,6 +159,11 @@ void ioport_init(void)
 	}
 }
 
+bool ioport_is_taken(u16 port)
+{
+	return range_of_port[port];
+}
+
 /* --- lines and timers --- */
 
 enum { LINE_PIT, LINE_UART, LINE_RTC, LINE_KBC, LINE_SCI, NR_LINES };

@@ -11,6 +11,8 @@ struct vm;
 
 /* Fills the port map. Boot CPU, once. */
 void ioport_init(void);
+/* Whether one of a VM's devices answers at @port, or swallows what is written there. */
+bool ioport_is_taken(u16 port);
 
 /* One access of @size 1, 2 or 4 bytes by @v. Takes the VM's lock. Only the low @size bytes of what
  * is read count. */

@@ -37,12 +37,17 @@ static inline void bit_clear(u64 *map, u32 n)
 /* Atomic; each returns whether the bit was set before. */
 static inline bool bit_test_and_set(u64 *map, u32 n)
 {
-	return __atomic_fetch_or(&map[n / 64], BIT(n % 64), __ATOMIC_SEQ_CST) >> (n % 64) & 1;
+	u64 bit = BIT(n % 64);
+
+	/* In this form GCC makes LOCK BTS of it. */
+	return __atomic_fetch_or(&map[n / 64], bit, __ATOMIC_SEQ_CST) & bit;
 }
 
 static inline bool bit_test_and_clear(u64 *map, u32 n)
 {
-	return __atomic_fetch_and(&map[n / 64], ~BIT(n % 64), __ATOMIC_SEQ_CST) >> (n % 64) & 1;
+	u64 bit = BIT(n % 64);
+
+	return __atomic_fetch_and(&map[n / 64], ~bit, __ATOMIC_SEQ_CST) & bit;
 }
 
 static inline void bit_set_atomic(u64 *map, u32 n)

@@ -10,7 +10,7 @@
 #include "hv/lib/bits.h"
 #include "hv/lib/types.h"
 
-#define HIST_BUCKETS 40
+#define HIST_BUCKETS 64 /* so many that adding needs no bound */
 
 /* Bucket 0 holds the value 0, bucket b >= 1 the values 2^(b-1) .. 2^b - 1; the last one also all
  * that is larger. All zeroes is an empty histogram. */
@@ -22,9 +22,8 @@ struct hist {
 
 static inline u32 hist_bucket(u64 value)
 {
-	u32 b = value ? (u32)fls64(value) + 1 : 0;
-
-	return min(b, (u32)(HIST_BUCKETS - 1));
+	/* 0, or one more than its highest bit; 63 for the largest. */
+	return fls64(value | value << 1 | 1);
 }
 
 static inline void hist_add(struct hist *h, u64 value)

@@ -143,7 +143,7 @@ static void write_host_state(struct vcpu *v)
 	vmwriten(VMCS_HOST_SYSENTER_EIP, 0);
 	vmwrite64(VMCS_HOST_EFER, rdmsr(MSR_EFER));
 	vmwrite64(VMCS_HOST_PAT, rdmsr(MSR_PAT));
-	vmwriten(VMCS_HOST_RSP, (u64)&v->regs[ARRAY_SIZE(v->regs)]);
+	vmwriten(VMCS_HOST_RSP, (u64)v); /* entry.asm */
 	vmwriten(VMCS_HOST_RIP, (u64)vmx_exit_entry);
 }
 

@@ -201,6 +201,18 @@ static void check_affinity(struct vm *vm)
 	       "names none of the pCPUs that there are; 0 to %u are possible", nr_pcpus - 1);
 }
 
+/* The device would be asked, and the VM would never end. */
+static void check_debug_exit(struct vm *vm)
+{
+	u32 port = vm->cfg->debug_exit;
+
+	if (port && ioport_is_taken(port))
+		reject(vm, vm->cfg->debug_exit_line, "debug_exit",
+		       "0x%x is a port of another device; one that is free, such as 0xf4, is "
+		       "possible",
+		       port);
+}
+
 static void make_vcpus(struct vm *vm)
 {
 	struct sched_group_rq *rqs;
@@ -244,6 +256,7 @@ void vm_create(const struct boot_info *info, const struct cfg_vm *cfg)
 	/* All that needs no memory first: who cannot start takes none from the others. */
 	find_files(vm, info);
 	check_affinity(vm);
+	check_debug_exit(vm);
 	if (vm->state == VM_STOPPED) {
 		vm->eptp = ept_create();
 		make_memory(vm);

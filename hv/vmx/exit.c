@@ -44,24 +44,31 @@ const char *exit_reason_name(u32 reason)
 /* entry.asm relies on these. */
 _Static_assert(offsetof(struct vcpu, regs) == 0, "vcpu.regs");
 _Static_assert(offsetof(struct vcpu, requests) == 16 * 8, "vcpu.requests");
+_Static_assert(offsetof(struct pcpu, exit_rsp) == 8, "pcpu.exit_rsp");
+_Static_assert(offsetof(struct pcpu, loaded) == 16, "pcpu.loaded");
 
-/*
- * The preemption timer stands still while we are here. So that a guest that exits all the time does
- * not outrun its timers and its slice, every LAST_EXITS-th exit sets it by the clock. Ends in a
- * jump to the handler: the path from exit to entry is counted in instructions.
- */
-enum exit_action vmx_exit(struct vcpu *v)
+static __attribute__((noinline)) enum exit_action exit_and_arm(struct vcpu *v, u32 reason)
 {
-	u32 reason = vmread32(VMCS_EXIT_REASON) & 0xffff;
-	u64 n = v->nr_exits++ % LAST_EXITS;
-
-	v->last_exits[n] = reason;
-	if (unlikely(reason >= NR_EXIT_REASONS))
-		return exit_unknown(v);
-	v->exits[reason]++;
-	if (unlikely(!n))
-		vcpu_arm(v, rdtsc());
+	vcpu_arm(v, rdtsc());
 	return handlers[reason](v);
+}
+
+/* Ends in a jump to the handler: the path from exit to entry is counted in instructions. */
+enum exit_action vmx_exit(struct vcpu *v, u32 reason)
+{
+	reason &= 0xffff;
+	if (unlikely(reason >= NR_EXIT_REASONS)) {
+		v->nr_exits++;
+		return exit_unknown(v);
+	}
+	if (unlikely(count_exit(v, reason)))
+		return exit_and_arm(v, reason);
+	return handlers[reason](v);
+}
+
+enum exit_action vmx_exit_again(struct vcpu *v)
+{
+	return handlers[vmread32(VMCS_EXIT_REASON) & 0xffff](v);
 }
 
 enum exit_action vmx_exit_requests(struct vcpu *v, enum exit_action action)
@@ -122,7 +129,7 @@ enum exit_action vcpu_time_passed(struct vcpu *v, u64 advance)
  * vmx_exit() to VMRESUME, which is the shorter one of both ways. No CPU runs them, and the entry
  * itself, in less.
  */
-#define ENTRY_TICKS 22
+#define ENTRY_TICKS 20
 
 /*
  * The interrupt of a timer is ready to be entered with: wait until the guest gets it, if it is

@@ -12,7 +12,8 @@
 #include "hv/vmx/vmcs.h"
 #include "hv/x86/cpu.h"
 
-enum exit_action { EXIT_RESUME, EXIT_LEAVE };
+/* EXIT_FULL: only from light handlers (exit_light.c). Bit 31, so that it is told from requests. */
+enum exit_action { EXIT_RESUME, EXIT_LEAVE, EXIT_FULL = -0x7fffffff - 1 };
 
 typedef enum exit_action (*exit_handler)(struct vcpu *v);
 
@@ -22,8 +23,30 @@ EXIT_REASONS(X)
 
 /* Called by entry.asm after every exit; and after that, if it says "leave" or there are requests.
  */
-enum exit_action vmx_exit(struct vcpu *v);
+enum exit_action vmx_exit(struct vcpu *v, u32 reason);
 enum exit_action vmx_exit_requests(struct vcpu *v, enum exit_action action);
+
+/*
+ * Called by entry.asm instead of vmx_exit() for the reasons that it has in LIGHT_EXITS, with only
+ * the registers that C may change in v->regs. Resumes, or has done nothing but counting and says
+ * EXIT_FULL: then all registers are stored and vmx_exit_again() is called.
+ */
+enum exit_action vmx_exit_light(struct vcpu *v, u32 reason);
+enum exit_action vmx_exit_again(struct vcpu *v);
+
+/*
+ * Counts an exit. True: the caller calls vcpu_arm() first of all. The preemption timer stands still
+ * while we are here; so that a guest that exits all the time does not outrun its timers and its
+ * slice, every LAST_EXITS-th exit sets it by the clock.
+ */
+static inline bool count_exit(struct vcpu *v, u32 reason)
+{
+	u64 n = v->nr_exits++ % LAST_EXITS;
+
+	v->last_exits[n] = reason;
+	v->exits[reason]++;
+	return !n;
+}
 
 const char *exit_reason_name(u32 reason);
 
@@ -32,7 +55,8 @@ static inline void skip_instruction(void)
 {
 	u32 blocked;
 
-	vmwriten(VMCS_GUEST_RIP, vmreadn(VMCS_GUEST_RIP) + vmread32(VMCS_EXIT_INSN_LEN));
+	/* All 64 bits: the upper ones of a 32-bit field read as 0. */
+	vmwriten(VMCS_GUEST_RIP, vmreadn(VMCS_GUEST_RIP) + vmread_raw(VMCS_EXIT_INSN_LEN));
 	blocked = vmread32(VMCS_GUEST_INTERRUPTIBILITY);
 	if (unlikely(blocked & (BLOCKED_BY_STI | BLOCKED_BY_MOV_SS)))
 		vmwrite32(VMCS_GUEST_INTERRUPTIBILITY,
@@ -74,6 +98,13 @@ void reinject_vectoring(struct vcpu *v);
  * if the vCPU went to wait for SIPI.
  */
 enum exit_action vcpu_deliver(struct vcpu *v);
+
+/*
+ * The part of vcpu_deliver() that concerns the LAPIC's interrupts, for when no other event waits
+ * (v->lapic.events is 0), none is set for the entry, and REQ_EVENT is cleared. Needs no register of
+ * the guest. Returns EXIT_RESUME.
+ */
+enum exit_action vcpu_deliver_vector(struct vcpu *v);
 
 /* Handles all v->requests. */
 enum exit_action vcpu_requests(struct vcpu *v);

@@ -16,6 +16,9 @@ static bool entry_busy(void)
 static void inject(struct vcpu *v, u32 info)
 {
 	COUNT(v, cnt_injected);
+	/* That ends HLT, here and now: if the vCPU must leave before it is entered (its slice is
+	 * over), it has nothing pending any more that would wake it again. */
+	v->halted = false;
 	vmwrite32(VMCS_ENTRY_INTR_INFO, info | INTR_VALID);
 }
 
@@ -111,11 +114,16 @@ static inline void set_tpr_threshold(struct vcpu *v, u32 threshold)
 	vmwrite32(VMCS_TPR_THRESHOLD, threshold);
 }
 
-static bool can_take_interrupt(void)
+/* IF, STI and MOV SS let an interrupt in. */
+static inline bool is_open(void)
 {
 	return (vmreadn(VMCS_GUEST_RFLAGS) & RFLAGS_IF) &&
-	       !(vmread32(VMCS_GUEST_INTERRUPTIBILITY) & (BLOCKED_BY_STI | BLOCKED_BY_MOV_SS)) &&
-	       !entry_busy();
+	       !(vmread32(VMCS_GUEST_INTERRUPTIBILITY) & (BLOCKED_BY_STI | BLOCKED_BY_MOV_SS));
+}
+
+static bool can_take_interrupt(void)
+{
+	return is_open() && !entry_busy();
 }
 
 /* Everything but the LAPIC's interrupts. Returns EXIT_LEAVE if the vCPU waits for SIPI now. */
@@ -134,39 +142,42 @@ static __attribute__((noinline)) enum exit_action deliver_events(struct vcpu *v,
 	return EXIT_RESUME;
 }
 
-enum exit_action vcpu_deliver(struct vcpu *v)
+/* Nothing can be delivered, or not yet: asks for an exit when it can. */
+static __attribute__((noinline)) enum exit_action deliver_later(struct vcpu *v)
+{
+	bool pending = vlapic_pending(&v->lapic) >= 0;
+
+	set_tpr_threshold(v, pending ? 0 : vlapic_tpr_threshold(&v->lapic));
+	if (pending)
+		vcpu_set_window(v, true);
+	return EXIT_RESUME;
+}
+
+enum exit_action vcpu_deliver_vector(struct vcpu *v)
 {
 	struct vlapic *l = &v->lapic;
+	int vector = vlapic_highest_deliverable(l);
+
+	if (unlikely(vector < 0) || unlikely(v->window) || unlikely(!is_open()))
+		return deliver_later(v);
+	set_tpr_threshold(v, 0);
+	inject(v, vector | INTR_EXTERNAL);
+	/* What is behind it in the IRR is of no higher class: it waits for the EOI, which exits. */
+	vlapic_accept_irr(l, vector);
+	vlapic_accepted(l, vector, rdtsc());
+	return EXIT_RESUME;
+}
+
+enum exit_action vcpu_deliver(struct vcpu *v)
+{
 	u32 events;
-	int vector;
 
 	if (READ_ONCE(v->requests) & REQ_EVENT)
 		__atomic_and_fetch(&v->requests, ~(u64)REQ_EVENT, __ATOMIC_SEQ_CST);
-	events = READ_ONCE(l->events);
+	events = READ_ONCE(v->lapic.events);
 	if (unlikely(events) && deliver_events(v, events) == EXIT_LEAVE)
 		return EXIT_LEAVE;
-	vector = vlapic_pending(l);
-	if (vector < 0) {
-		set_tpr_threshold(v, vlapic_irr_any(l) ? vlapic_tpr_threshold(l) : 0);
-		return EXIT_RESUME;
-	}
-	set_tpr_threshold(v, 0);
-	if (v->window)
-		return EXIT_RESUME; /* it comes as soon as it can be taken */
-	if (!can_take_interrupt()) {
-		vcpu_set_window(v, true);
-		return EXIT_RESUME;
-	}
-	vlapic_accept(l, vector, vcpu_guest_tsc(v, rdtsc()));
-	inject(v, vector | INTR_EXTERNAL);
-	/* One more behind it? Then come back as soon as that can be taken. */
-	if (unlikely(vlapic_irr_any(l))) {
-		if (vlapic_pending(l) >= 0)
-			vcpu_set_window(v, true);
-		else
-			set_tpr_threshold(v, vlapic_tpr_threshold(l));
-	}
-	return EXIT_RESUME;
+	return unlikely(entry_busy()) ? deliver_later(v) : vcpu_deliver_vector(v);
 }
 
 enum exit_action exit_interrupt_window(struct vcpu *v)

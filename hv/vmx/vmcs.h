@@ -217,7 +217,7 @@ static inline u64 vmread_raw(u64 field)
 	return v;
 }
 
-void vmwrite_failed(u64 field, u64 value);
+__noreturn void vmwrite_failed(u64 field, u64 value);
 
 static inline void vmwrite_raw(u64 field, u64 value)
 {

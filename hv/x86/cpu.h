@@ -148,10 +148,10 @@ static inline void wrmsr(u32 msr, u64 value)
  * statistics. */
 static inline u64 rdtsc(void)
 {
-	u32 lo, hi;
+	u64 lo, hi; /* the CPU clears the upper halves */
 
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-	return (u64)hi << 32 | lo;
+	return hi << 32 | lo;
 }
 
 static inline void cpu_relax(void)

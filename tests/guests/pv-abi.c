@@ -194,6 +194,61 @@ static void hypercalls(u32 features)
 	expect(hypercall(HC_SEND_IPI, 1, 0, me, ICR_INIT), -EINVAL, "SEND_IPI of INIT");
 }
 
+/* --- from user mode --- */
+
+#define MSR_EFER 0xc0000080
+#define EFER_SCE BIT(0)
+#define MSR_STAR 0xc0000081
+#define MSR_LSTAR 0xc0000082
+#define KERNEL_CS 0x08ull
+#define USER_CS 0x1bull /* SYSRET takes fixed descriptors: only its RPL matters */
+#define PTE_USER BIT(2)
+#define PTE_LARGE BIT(7)
+#define ADDRESS_MASK 0x000ffffffffff000ull
+
+static void make_user(u64 address)
+{
+	u64 table;
+
+	__asm__ volatile("mov %%cr3, %0" : "=r"(table));
+	for (u32 shift = 39; shift >= 12; shift -= 9) {
+		u64 *entry = (u64 *)(table & ADDRESS_MASK) + (address >> shift & 511);
+
+		*entry |= PTE_USER;
+		if (shift < 39 && (*entry & PTE_LARGE))
+			break;
+		table = *entry;
+	}
+	__asm__ volatile("mov %%cr3, %0; mov %0, %%cr3" : "=r"(table)::"memory");
+}
+
+/* RAX of a hypercall without arguments from ring 3. No stack is used there. */
+static s64 user_hypercall(u64 nr)
+{
+	u64 back;
+	s64 ret;
+
+	__asm__("lea 1f(%%rip), %0\n\t.subsection 1\n1:\tvmcall\n\tsyscall\n\t.previous"
+		: "=r"(back));
+	make_user(back);
+	wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SCE);
+	wrmsr(MSR_STAR, KERNEL_CS << 32 | USER_CS << 48);
+	__asm__ volatile("lea 2f(%%rip), %%rax\n\t"
+			 "mov %%rax, %%rdx\n\t"
+			 "shr $32, %%rdx\n\t"
+			 "mov %[lstar], %%ecx\n\t"
+			 "wrmsr\n\t"
+			 "mov %[user], %%rcx\n\t"
+			 "mov %[nr], %%rax\n\t"
+			 "mov $2, %%r11d\n\t"
+			 "sysretq\n"
+			 "2:\tmov %%rax, %[ret]"
+			 : [ret] "=r"(ret)
+			 : [user] "r"(back), [nr] "r"(nr), [lstar] "i"(MSR_LSTAR)
+			 : "rax", "rcx", "rdx", "r11", "memory");
+	return ret;
+}
+
 /* --- more than one CPU --- */
 
 static void wait_until(u32 *what, u32 value, const char *text)
@@ -265,6 +320,8 @@ int guest_main(void)
 	CHECK(arg("features", features) == features, "CPUID offers %x", features);
 	msrs(features);
 	hypercalls(features);
+	expect(user_hypercall(HC_VAPIC_POLL_IRQ), -EPERM, "VAPIC_POLL_IRQ from user mode");
+	expect(user_hypercall(0xdead), -EPERM, "unknown, from user mode");
 	cpus = smp_start();
 	if (cpus > 1 && (features & FEATURE_UNHALT))
 		unhalt(rounds);

@@ -36,6 +36,8 @@ CASES = {
                      "affinity: names none of the pCPUs that there are; 0 to 0 are possible; .*"),
     "no-such-word": (SMALL + ">apic = x3apic\n",
                      'apic: "x3apic" is no known word; x2apic or xapic are possible'),
+    "debug-exit-taken": (SMALL + ">debug_exit = 0x3f8\n",
+                         "debug_exit: 0x3f8 is a port of another device; one that is free, .*"),
     "truncated": (IMAGE.format("truncated"), r"kernel: truncated: truncated at \d+ bytes of \d+; .*"),
     "empty": (IMAGE.format("empty"),
               r"kernel: empty: neither a Linux x86 bzImage nor a Multiboot 1 image \(0 bytes\); .*"),

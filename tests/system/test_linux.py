@@ -206,6 +206,77 @@ class TwoLinuxesAndATinyGuest(Linux):
         self.assert_ended("two", "poweroff")
 
 
+def stolen(word):
+    """A command that prints the ticks of 10 ms stolen so far, after @word."""
+    return f"set -- $(head -1 /proc/stat); echo {word} $9"
+
+
+def busy(seconds):
+    """A command that does nothing, with all its might."""
+    return f"timeout {seconds} sh -c 'while :; do :; done'"
+
+
+class Steal(Linux):
+    """Two Linuxes on one pCPU: what /proc/stat says, and what the monitor says."""
+
+    config = linux_vm("one") + linux_vm("two")
+    args = ["--until", PROMPT, "--send", r"\x011", "--until", "console of vm two",
+            "--send", r"\n", "--until", PROMPT,
+            "--send", f"{busy(6)}; {stolen('two-end')}\\n",
+            "--send", r"\x010", "--until", "console of vm one", "--send", r"\n", "--until", PROMPT,
+            # In one line, as typing is work, too; the console takes 256 characters at once.
+            *says(f"{stolen('busy-from')}; {busy(1)}; {stolen('busy-to')}; sleep 1; "
+                  f"{stolen('idle-to')}", r"^idle-to \d+"),
+            "--until", r"^two\| two-end \d+",
+            *says(f"sleep 0.2; {stolen('one-end')}", r"^one-end \d+"), "--cmd", "vm"]
+    options = {"stats": True}
+
+    @property
+    def said(self):
+        """What the guests printed: word -> ticks."""
+        self.assert_ok(self.machine)
+        lines = [re.fullmatch(r"(?:two\| )?([a-z]+-[a-z]+) (\d+)", line)
+                 for line in self.machine.lines]
+        return {found.group(1): int(found.group(2)) for found in lines if found}
+
+    def test_half_is_stolen_from_a_busy_guest(self):
+        said = self.said
+        ticks = said["busy-to"] - said["busy-from"]
+        self.assertTrue(46 <= ticks <= 54, f"{ticks} of 100 ticks")
+
+    def test_nothing_is_stolen_from_a_guest_that_sleeps(self):
+        said = self.said
+        self.assertLessEqual(said["idle-to"] - said["busy-to"], 2)
+
+    def test_guests_and_monitor_agree_within_a_tick(self):
+        said = self.said
+        for vm in self.machine.stats["vms"]:
+            told = said[f"{vm['name']}-end"] * 10_000_000
+            # What has not made a whole tick yet, and what came in the kernel's own last tick.
+            self.assertTrue(0 <= vm["steal_ns"] - told < 20_000_000,
+                            f"{vm['name']}: {told} ns in /proc/stat, {vm['steal_ns']} counted")
+
+
+class EveryPvFeature(Linux):
+    """IPIs and TLB flushes by hypercall, paravirtual spinlocks; four vCPUs take turns."""
+
+    FOUND = "setup pv (IPIs|remote TLB flush|sched yield)|PV spinlocks [e]nabled"
+    LOAD = "for i in 1 2 3 4; do dd if=/dev/zero bs=4k count=500 | cat > /dev/null & done; wait"
+    config = linux_vm(vcpus=4, pv="all")
+    args = ["--until", PROMPT, *says(f"dmesg | grep -ciE '{FOUND}'", r"^\d$"),
+            *says(f"({LOAD}) 2> /dev/null; echo over-$((0+1))", "^over-1$"), *HEALTHY]
+    options = {"stats": True}
+
+    def test_the_kernel_uses_them(self):
+        self.assert_ok(self.machine)
+        self.assert_line("4")
+        counters = self.machine.stats["vms"][0]["counters"]
+        self.assertGreater(counters["pv_tlb_flushes"] + counters["ipi_multicast"], 0, counters)
+
+    def test_the_log_is_clean(self):
+        self.assert_healthy()
+
+
 class CloudKernel(Linux):
     """Debian's own kernel, as it comes out of its package."""
 

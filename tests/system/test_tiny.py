@@ -160,7 +160,7 @@ class FourVcpusOnFourPcpus(Tiny):
     """Real parallelism, with interrupts across pCPUs."""
 
 
-@guests(with_vcpus(2, 1000), pcpus=2)
+@guests(with_vcpus(2, 1000), [Guest("pv-steal", "mode=3 n=10", name="hotplug", vcpus=2)], pcpus=2)
 class TwoVcpusOnTwoPcpus(Tiny):
     """As many as there are."""
 
@@ -171,15 +171,25 @@ class TwoVcpusOnTwoPcpus(Tiny):
          Guest("pv-abi", "features=0x2", name="pv-abi-flush", pv="tlbflush"),
          Guest("pv-abi", name="pv-abi-xapic", apic="xapic", vcpus=2, pv="all"),
          Guest("pv-steal", "mode=1", name="pv-steal-alone"),
-         Guest("pv-steal", "mode=3", name="pv-steal-hotplug", vcpus=2)])
+         Guest("pv-steal", "mode=3", name="pv-steal-hotplug", vcpus=2),
+         Guest("pv-steal", "mode=4 n=20", name="pv-steal-flush", vcpus=2, pv="all")])
 class Paravirtual(Tiny):
     """KVM's interface, with more and with less of it; nobody else on the pCPU."""
 
+    options = {"stats": True}
+
+    def test_each_flush_that_was_asked_for_was_done_once(self):
+        vms = {vm["name"]: vm["counters"] for vm in self.machine.stats["vms"]}
+        self.assertEqual(vms["pv-steal-flush"]["pv_tlb_flushes"], 20)
+        self.assertEqual(vms["pv-steal-hotplug"]["pv_tlb_flushes"], 0)
+
 
 @guests([Guest("pv-steal", "ms=300", name="busy-1"), Guest("pv-steal", "ms=300", name="busy-2"),
-         Guest("pv-steal", "mode=2 ms=400", name="idle")], together=True)
+         Guest("pv-steal", "mode=2 ms=400", name="idle"),
+         # Each of its wake-ups finds the pCPU taken; once such a timer interrupt was slept over.
+         Guest("pv-steal", "mode=2 ms=400 n=100 expect=900", name="restless")], together=True)
 class Steal(Tiny):
-    """Two busy guests share a pCPU, a third one sleeps there."""
+    """Two busy guests share a pCPU; of two others one sleeps there, one wakes up all the time."""
 
     options = {"stats": True}
 

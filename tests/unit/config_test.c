@@ -441,6 +441,8 @@ static void unknown_sections_are_skipped_whole(void **state)
 	assert_reports("[vm a\nkernel = k\n", "vlag.cfg:1: \"[vm a\" lacks the closing \"]\"\n");
 	assert_reports("[vma]\n", "vlag.cfg:1: [vma] is no known section; possible are "
 				  "[hypervisor], [knobs] and [vm NAME]\n");
+	assert_reports("[vm a] # mine\nkernel = k\n",
+		       "vlag.cfg:1: \"[vm a] # mine\" has something after the closing \"]\"\n");
 	assert_reports("[\n", "vlag.cfg:1: \"[\" lacks the closing \"]\"\n");
 }
 

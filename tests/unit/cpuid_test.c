@@ -110,6 +110,20 @@ static void topology_leaves_agree(void **state)
 	}
 }
 
+static void ids_of_spares_are_in_the_same_package(void **state)
+{
+	struct cpuid_features f = {.nr_vcpus = 2, .max_vcpus = 8, .kvm = 1, .xcr0 = 7};
+
+	cpuid_build(&table, &f, rich_host);
+	assert_int_equal(get(0xb, 1)->ebx, 2);
+	assert_int_equal(get(0xb, 1)->eax, 3);
+	assert_int_equal(get(1, 0)->ebx >> 16 & 0xff, 8);
+	assert_int_equal(get(4, 0)->eax >> 26, 7);
+	f.nr_vcpus = 1;
+	cpuid_build(&table, &f, rich_host);
+	assert_int_equal(get(1, 0)->edx >> 28 & 1, 1);
+}
+
 static void avx512_is_only_shown_with_its_state(void **state)
 {
 	build(1, 7, rich_host);
@@ -152,6 +166,7 @@ int main(void)
 	    cmocka_unit_test(what_we_emulate_is_there_even_on_a_poor_host),
 	    cmocka_unit_test(the_hypervisor_leaves_speak_kvm),
 	    cmocka_unit_test(topology_leaves_agree),
+	    cmocka_unit_test(ids_of_spares_are_in_the_same_package),
 	    cmocka_unit_test(avx512_is_only_shown_with_its_state),
 	    cmocka_unit_test(xsave_size_covers_the_enabled_components_only),
 	    cmocka_unit_test(leaves_that_do_not_exist),

@@ -388,6 +388,70 @@ static void device_nmi_and_init_arrive(void **state)
 	assert_int_equal(apic_map_deliver(&fix_map, &msg), 0);
 }
 
+/* ---- The short way ---- */
+
+static void the_short_way_takes_plain_unicasts_and_nothing_else(void **state)
+{
+	static const u32 others[] = {
+	    LOGICAL | V,    SELF | V,	    ALL | V,	    OTHERS | V, LOWEST | V,
+	    0x400 | V,	    0x500 | V,	    0x600 | V,	    0x8, /* an illegal vector */
+	    (1u << 12) | V,					 /* busy */
+	    (1u << 13) | V, (1u << 16) | V, (1u << 20) | V,
+	};
+	u32 i;
+
+	fix_online(4, true);
+	assert_ptr_equal(vlapic_x2apic_unicast_target(l, 2, V), &fix_cpu[2]);
+	assert_ptr_equal(vlapic_x2apic_unicast_target(l, 2, 0xc000 | V), &fix_cpu[2]);
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		assert_null(vlapic_x2apic_unicast_target(l, 2, others[i]));
+	assert_null(vlapic_x2apic_unicast_target(l, 0, V)); /* itself */
+	assert_null(vlapic_x2apic_unicast_target(l, 4, V)); /* nobody */
+	assert_null(vlapic_x2apic_unicast_target(l, UINT32_MAX, V));
+	fix_write(&fix_cpu[2], APIC_SVR, 0xff); /* software-disabled */
+	assert_null(vlapic_x2apic_unicast_target(l, 2, V));
+	fix_online(4, false);
+	assert_null(vlapic_x2apic_unicast_target(l, 2, V));
+}
+
+/* Whatever is under way there: the short way and the long one leave the same behind. */
+static void both_ways_do_the_same(void **state)
+{
+	static const struct {
+		bool level, pending, other;
+	} before[] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {0, 1, 1}};
+	struct ipi_counters count[2];
+	struct vlapic after[2];
+	u32 i, way;
+
+	for (i = 0; i < ARRAY_SIZE(before); i++) {
+		for (way = 0; way < 2; way++) {
+			fix_online(4, true);
+			if (before[i].level)
+				vlapic_post_trigger(&fix_cpu[2], V, true);
+			if (before[i].pending)
+				fix_ipi(l, 2, V, 10);
+			if (before[i].other)
+				fix_ipi(&fix_cpu[1], 2, V, 20);
+			fix_forget_kicks();
+			if (way) {
+				vlapic_send_unicast(l, &fix_cpu[2], 100, V);
+				vlapic_sent_unicast(l, 2ull << 32 | V);
+			} else {
+				/* A destination that only the long way resolves. */
+				fix_ipi(l, 4, LOGICAL | V, 100);
+				l->icr = 2ull << 32 | V;
+			}
+			count[way] = l->count;
+			after[way] = fix_cpu[2];
+			assert_int_equal(fix_kicks[2], !(before[i].level || before[i].pending ||
+							 before[i].other));
+		}
+		assert_memory_equal(&count[0], &count[1], sizeof(count[0]));
+		assert_memory_equal(&after[0], &after[1], sizeof(after[0]));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +480,8 @@ int main(void)
 	    cmocka_unit_test(device_message_sets_the_trigger_mode),
 	    cmocka_unit_test(device_message_with_an_illegal_vector_is_lost_and_noted),
 	    cmocka_unit_test(device_nmi_and_init_arrive),
+	    cmocka_unit_test(the_short_way_takes_plain_unicasts_and_nothing_else),
+	    cmocka_unit_test(both_ways_do_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

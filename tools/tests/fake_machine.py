@@ -37,7 +37,8 @@ def console_command(com1, text):
         com1.sendall(b"vlag: all VMs ended, powering off\r\n")
         sys.exit(1)
     elif word == "stay":
-        com1.sendall(b"vlag: vm vm0: ended: poweroff\r\nvlag: every VM has ended; the monitor stays (when_done = monitor)\r\n")
+        com1.sendall(b"vlag: vm vm0: ended: poweroff\r\n"
+                     b"vlag: every VM has ended; the monitor stays (when_done = monitor)\r\n")
     elif word == "exit":
         sys.exit(1)
     com1.sendall(b"~ # ")
@@ -46,6 +47,8 @@ def console_command(com1, text):
 def control_command(com2, text):
     if text == "stats json":
         com2.sendall(json.dumps({"vms": []}).encode() + b"\n.ok\n")
+    elif text.startswith("vm "):
+        com2.sendall(b".ok\n")
     elif text == "dots":
         com2.sendall(b"..one\n...two\nthree\n.ok\n")
     elif text == "long":

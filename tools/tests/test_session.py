@@ -182,6 +182,11 @@ class SessionTest(unittest.TestCase):
         status = self.run_steps(send("stay\n"), until("never"), monitor_at_end=True)
         self.assertEqual(status, errors.NOT_SEEN)
 
+    def test_vms_that_are_started_after_the_last_one_has_ended_are_waited_for(self):
+        status = self.run_steps(send("stay\n"), until("every VM has ended"), cmd("vm start vm0"),
+                                send("say again\n"), until("^again$"), monitor_at_end=True)
+        self.assertEqual(status, errors.OK)
+
     def test_much_output_arrives_whole(self):
         steps = [until("~ # ")]
         for n in range(200):

@@ -74,6 +74,11 @@ class ConfigTest(unittest.TestCase):
         config.set("hypervisor", "control", "com2")
         self.assertEqual(config.text(), "[hypervisor]\ncontrol = com2\n[vm a]\nkernel = k\n")
 
+    def test_a_byte_order_mark_hides_no_section(self):
+        config = cfg.Config("\ufeff[hypervisor]\nconsole = com1\n")
+        config.set("hypervisor", "console", "com2")
+        self.assertEqual(config.text(), "\ufeff[hypervisor]\nconsole = com2\n")
+
     def test_memory_is_summed(self):
         self.assertEqual(cfg.Config(TEXT).memory(), (1024 + 128) << 20)
 

@@ -9,7 +9,8 @@ lines of the user's file.
 import re
 
 FILE_KEYS = ("kernel", "initrd", "modules")
-_SECTION = re.compile(r"^\s*\[\s*(\w+)\s*([^\]]*?)\s*\]\s*$")
+# Some editors put a byte order mark in front of the first line; the hypervisor ignores it.
+_SECTION = re.compile(r"^(?:\ufeff)?\s*\[\s*(\w+)\s*([^\]]*?)\s*\]\s*$")
 _KEY = re.compile(r"^(\s*([A-Za-z_]\w*)\s*=[ \t]*)(.*?)(\s*)$")
 _MEMORY = re.compile(r"^(\d+)([KMG]?)$", re.I)
 

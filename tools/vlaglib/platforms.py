@@ -18,11 +18,13 @@ NESTED = "/sys/module/kvm_intel/parameters/nested"
 # 2020-01-01. Bochs takes 1 and 2 for `local` and `utc`, that is for the host's time.
 TIME0 = 1577836800
 
+BOCHS_HOST_MEM = 2048  # MB that Bochs takes at most for a machine's memory; the rest is in a file
+
 # Bochs is deterministic with sync=none and a fixed time0. `error: ignore` keeps the log small where
 # a guest reads MSRs that Bochs lacks.
 BOCHS_RC = """\
 cpu: model={model}, count={pcpus}, ips={ips}, reset_on_triple_fault=0
-memory: guest={mem}, host={mem}
+memory: guest={mem}, host={host_mem}
 romimage: file={ovmf}
 vgaromimage: file={vga}
 pci: enabled=1, chipset=i440fx
@@ -67,7 +69,8 @@ class Bochs:
         _need("ovmf", OVMF)
         _need("vgabios", VGA_BIOS)
         text = BOCHS_RC.format(model=options.model or self.default_model, pcpus=options.pcpus,
-                               ips=options.ips, mem=options.mem, ovmf=OVMF, vga=VGA_BIOS,
+                               ips=options.ips, mem=options.mem,
+                               host_mem=min(options.mem, BOCHS_HOST_MEM), ovmf=OVMF, vga=VGA_BIOS,
                                image=image, com1=com1, com2=com2, time0=TIME0)
         # Left behind by a Bochs that was killed; it would refuse the disk.
         pathlib.Path(f"{image}.lock").unlink(missing_ok=True)

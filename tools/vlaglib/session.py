@@ -36,6 +36,9 @@ class Session:
         self._options, self._timeout, self._log = options, timeout, log
         self._keyboard, self._keys = keyboard, terminal.Keys()
         self._to_the_end, self._monitor_at_end = to_the_end, monitor_at_end
+        # Then it is no end when all VMs have ended: the next one may start.
+        self._starts_vms = any(step.kind == "cmd" and step.value.startswith("vm ")
+                               for step in steps)
         self._status_line = terminal.StatusLine()
         self._transcript = open(machine.folder / "control.log", "wb", buffering=0)
         self._asked = False  # the current step's command is on its way
@@ -137,7 +140,7 @@ class Session:
             return errors.INTERRUPTED if self._steps else errors.OK
         if not machine.com1.open or not machine.running:
             return self._ended(waited_for)
-        if console.all_ended:
+        if console.all_ended and not self._starts_vms:
             if self._monitor_at_end:
                 if waited_for is None or waited_for.kind == "until":
                     return self._ended(waited_for)

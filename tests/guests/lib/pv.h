@@ -13,6 +13,7 @@
 #define HC_KICK_CPU 5
 #define HC_SEND_IPI 10
 #define HC_SCHED_YIELD 11
+#define EPERM 1
 #define ENOSYS 1000
 #define EINVAL 22
 

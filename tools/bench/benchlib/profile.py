@@ -17,7 +17,8 @@ from . import bochs, vlagrun
 
 PAGE = 4096
 # The labels of hv/vmx/entry.asm are one thing to a reader.
-_ENTRY = ("vmx_enter", "vmx_exit_entry", "load_guest_regs", "look_at_requests", "leave_guest")
+_ENTRY = ("vmx_enter", "vmx_exit_entry", "exit_handled", "resume_guest", "load_all",
+          "load_scratch", "light_exit", "look_at_requests", "leave_guest")
 _REASON = re.compile(r"\bX\((\d+), (\w+),")
 _TRACED = re.compile(r"^\(0\)\.\[\d+\] \[0x[0-9a-f]+\] [0-9a-f]{4}:([0-9a-f]+) ", re.M)
 

@@ -42,9 +42,10 @@ def tiny_config(setup, guest, cmdline="", vcpus=1, **keys):
     return "[vm bench]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items())
 
 
-def run(setup, name, config, until, pcpus=1, command=None):
+def run(setup, name, config, until, pcpus=1, command=None, keys=None, more=()):
     """Boots @config until the regular expression @until is seen: (console, statistics). The
-    monitor's answer to @command is a part of the console."""
+    monitor's answer to @command is a part of the console. @keys are typed at the beginning, @more
+    are further arguments of `vlag run`."""
     folder = setup.folder(name)
     path, stats = folder / "vlag.cfg", folder / "stats.json"
     path.write_text(config, encoding="utf-8")
@@ -52,7 +53,7 @@ def run(setup, name, config, until, pcpus=1, command=None):
     say(f"{name}: {pcpus} pCPU{'s' * (pcpus > 1)}")
     done = subprocess.run(
         [ROOT / "tools/vlag", "run", "-c", path, "--efi", setup.efi, "--platform", "bochs",
-         "--pcpus", str(pcpus), "--until", until, *(["--cmd", command] if command else []),
+         "--pcpus", str(pcpus), *more, *(["--send", keys] if keys else []), "--until", until, *(["--cmd", command] if command else []),
          "--stats", stats, "--log", folder / "console.log", "--timeout", str(SECONDS)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
