@@ -14,6 +14,7 @@
 #include "hv/pcpu.h"
 #include "hv/pv/edge.h"
 #include "hv/stats.h"
+#include "hv/tracepoint.h"
 #include "hv/tsc.h"
 #include "hv/vm/load.h"
 #include "hv/vm/run.h"
@@ -306,6 +307,8 @@ static const struct command commands[] = {
     {"stats", "[table|json]", "all counters that are not zero, or all as JSON", cmd_stats},
     {"hist", "VM [VCPU]", "the histograms of a VM, or of one vCPU", cmd_hist},
     {"dump", "vcpu VM NUMBER", "registers and last exits of a vCPU", cmd_dump},
+    {"trace", "[on [EVENT...]|off|dump [RECORDS]]", "what is traced; switch, or print it",
+     trace_command},
     {"knob", "[NAME [VALUE]]", "list the knobs, show or set one", cmd_knob},
     {"memory", "", "what the hypervisor's memory is used for", cmd_memory},
     {"version", "", "version and load address", cmd_version},
