@@ -144,15 +144,22 @@ static const char *cmd_pcpu(struct out *out, char **word, u32 n)
 
 static const char *cmd_stats(struct out *out, char **word, u32 n)
 {
-	if (n == 1 || (n == 2 && !strcmp(word[1], "table"))) {
+	bool reset = n > 1 && !strcmp(word[n - 1], "reset");
+	const char *form = n - reset > 1 ? word[1] : reset && n == 2 ? "" : "table";
+
+	if (n - reset > 2)
+		form = "?";
+	if (!strcmp(form, "table"))
 		stats_table(out);
-		return NULL;
-	}
-	if (n == 2 && !strcmp(word[1], "json")) {
+	else if (!strcmp(form, "json"))
 		stats_json(out);
-		return NULL;
-	}
-	return "usage: stats [table|json]";
+	else if (!strcmp(form, "prom"))
+		stats_prom(out);
+	else if (*form)
+		return "usage: stats [table|json|prom] [reset]";
+	if (reset)
+		stats_reset();
+	return NULL;
 }
 
 static bool parse_u32(const char *s, u32 *value)
@@ -304,7 +311,8 @@ static const struct command commands[] = {
     {"vm", "[start|stop|reset NAME]", "list the VMs, or act on one", cmd_vm},
     {"vcpu", "", "list the vCPUs: where they are, what they used", cmd_vcpu},
     {"pcpu", "", "list the pCPUs", cmd_pcpu},
-    {"stats", "[table|json]", "all counters that are not zero, or all as JSON", cmd_stats},
+    {"stats", "[table|json|prom] [reset]",
+     "counters that are not zero; all as JSON, for Prometheus; then from 0", cmd_stats},
     {"hist", "VM [VCPU]", "the histograms of a VM, or of one vCPU", cmd_hist},
     {"dump", "vcpu VM NUMBER", "registers and last exits of a vCPU", cmd_dump},
     {"trace", "[on [EVENT...]|off|dump [RECORDS]]", "what is traced; switch, or print it",
