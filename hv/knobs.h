@@ -21,8 +21,8 @@
 	  "a running guest is interrupted at least this often: console, and what a lost "          \
 	  "interrupt may cost")                                                                    \
 	X(lapic_timer_advance_max_ns, 20000, 0, 1000000,                                           \
-	  "a guest's timer is handled at most this much early, to be entered on time; 0: never "   \
-	  "early")                                                                                 \
+	  "a guest's timer is handled at most this much (or 4096 ticks, if that is more) early, "  \
+	  "to be entered on time; 0: never early")                                                 \
 	X(ipi_window_ns, 50000000, 0, 10000000000,                                                 \
 	  "an unacknowledged IPI older than this is no longer waited for")
 

@@ -19,12 +19,19 @@
 #include "hv/vmx/vmx.h"
 #include "hv/x86/cpu.h"
 
+/* A wake-up takes fewer ticks than this on any machine, but perhaps more than the knob's time on a
+ * slow one: Bochs with 50 million instructions a second. */
+#define WAKE_TICKS_MAX 4096ull
+
 u64 host_poll_ticks, timer_advance_max;
 
 void run_knobs_changed(void)
 {
 	WRITE_ONCE(host_poll_ticks, tsc_from_ns(knobs.host_poll_ns));
-	WRITE_ONCE(timer_advance_max, tsc_from_ns(knobs.lapic_timer_advance_max_ns));
+	WRITE_ONCE(timer_advance_max,
+		   knobs.lapic_timer_advance_max_ns
+		       ? max(tsc_from_ns(knobs.lapic_timer_advance_max_ns), WAKE_TICKS_MAX)
+		       : 0);
 }
 
 void pcpu_kick(struct pcpu *p)
@@ -84,14 +91,21 @@ static void rq_lock_two(struct pcpu *a, struct pcpu *b, u64 now)
 
 /* --- waking --- */
 
-/* @v, WAKING, joins the queue of @p, whose section is open. Returns whether @p must reschedule. */
+/*
+ * @v, WAKING, joins the queue of @p, whose section is open. Returns whether @p must still be told
+ * to reschedule. One that sleeps is kicked first: it wakes up while we are busy here, and its pick
+ * waits for the lock.
+ */
 static inline __attribute__((always_inline)) bool queue_woken(struct pcpu *p, struct vcpu *v,
 							      u64 now)
 {
-	bool resched = sched_wake(&p->rq, &v->sched);
+	bool asleep = bit_test(idle_pcpus, p->id), resched;
 
+	if (asleep)
+		pcpu_kick(p);
+	resched = sched_wake(&p->rq, &v->sched) && !asleep;
 	if (unlikely(tracing(TRACE_WAKE)))
-		trace_wake(v, p, resched, now);
+		trace_wake(v, p, resched || asleep, now);
 	if (v->sched.state == SCHED_QUEUED) {
 		spin_woken(&v->spin);
 		if (READ_ONCE(v->requests) & REQ_EVENT)
