@@ -56,7 +56,7 @@ def control_command(com1, com2, text):
         pass
     elif text.startswith("knob "):
         com2.sendall(text.encode() + b"\n.ok\n")
-    elif text == "trace dump 4096":
+    elif text == "trace dump 500":
         com2.sendall(b"trace hz=1000000\ntrace 0 5 wake 0/1 pcpu=0 preempts=0\n.ok\n")
     elif text == "dots":
         com2.sendall(b"..one\n...two\nthree\n.ok\n")

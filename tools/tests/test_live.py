@@ -9,14 +9,15 @@ import subprocess
 import sys
 import threading
 import unittest
+import unittest.mock
 
 TOOLS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TOOLS))
 sys.path.insert(0, str(TOOLS / "tests"))
 
 import test_session  # noqa: E402
-from test_session import cmd, until  # noqa: E402
-from vlaglib import errors, live, server  # noqa: E402
+from test_session import cmd, send, until  # noqa: E402
+from vlaglib import errors, live, server, session  # noqa: E402
 from vlaglib.errors import ToolError  # noqa: E402
 
 
@@ -97,6 +98,15 @@ class Clients(unittest.TestCase):
             with live.Connection(path) as machine:
                 return machine.ask("knob b 2")
         self.assertEqual(self.serve(ask), ["knob b 2"])
+
+    def test_the_monitor_answers_when_all_vms_have_ended(self):
+        def ask(path):
+            with live.Connection(path) as machine:
+                return [machine.ask("knob c 3") for _ in range(100)]
+        with unittest.mock.patch.object(session, "POWER_OFF_SECONDS", 0):
+            answers = self.serve(ask, until("~ # "), send("stay\n"), until("the monitor stays"))
+        self.assertEqual(answers, [["knob c 3"]] * 100)
+        self.assertEqual(self.status, errors.OK)
 
     def test_the_commands_of_the_tool(self):
         def use(path):

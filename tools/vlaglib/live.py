@@ -51,12 +51,13 @@ class Connection:
         end = time.monotonic() + self._timeout
         while not (found := done()):
             if not select.select([self._socket], [], [], max(0, end - time.monotonic()))[0]:
-                raise ToolError(f"{self._path}: no answer within {self._timeout:g} s",
+                raise ToolError(f"{self._path}: nothing came for {self._timeout:g} s",
                                 errors.TIMEOUT)
             try:
                 data = self._socket.recv(65536)
             except OSError:
                 data = b""
+            end = time.monotonic() + self._timeout  # it says something
             if not data:
                 raise ToolError(f"{self._path}: the machine ended", errors.NOT_SEEN)
             self._control.feed(data)

@@ -176,6 +176,8 @@ class Session:
             if self._monitor_at_end:
                 if waited_for is None or waited_for.kind == "until":
                     return self._ended(waited_for)
+            elif self._server is not None:
+                pass  # its clients may still ask, and start one again
             elif self._ended_at is None:
                 self._ended_at = time.monotonic()
             elif time.monotonic() > self._ended_at + POWER_OFF_SECONDS:
