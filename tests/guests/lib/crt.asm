@@ -8,6 +8,8 @@ MAGIC		equ 0x1badb002
 CODE64		equ 0x08
 DATA		equ 0x10
 CODE32		equ 0x18
+USER_CODE	equ 0x20 + 3
+USER_DATA	equ 0x28 + 3
 TRAMPOLINE	equ 0x8000		; as in guest.h
 MMIO_FROM	equ 0xc0000000 >> 21	; from here up uncached
 STACK_SIZE	equ 8192		; as in guest.h
@@ -34,8 +36,8 @@ _start:
 	pushfd
 	pop dword [boot_regs.eflags]
 
-	mov dword [pml4], pdpt + 3
-	mov eax, pd + 3
+	mov dword [pml4], pdpt + 7	; present, writable, CPL 3 too
+	mov eax, pd + 7
 	mov edi, pdpt
 	mov ecx, 4
 .pdpt:	mov [edi], eax
@@ -46,7 +48,7 @@ _start:
 	xor ecx, ecx
 .pd:	mov eax, ecx
 	shl eax, 21
-	mov al, 0x83			; present, writable, 2 MiB
+	mov al, 0x87			; the same, 2 MiB
 	cmp ecx, MMIO_FROM
 	jb .set
 	or al, 0x18			; uncached
@@ -208,6 +210,21 @@ ud2_safe:
 	mov eax, -1
 .to:	ret
 
+; (void (*fn)(void)): runs fn at CPL 3, on the same stack and with interrupts off. There is no way
+; back: no task state segment says where the kernel's stack would be.
+global user_enter
+user_enter:
+	mov eax, USER_DATA
+	mov ds, eax
+	mov es, eax
+	lea rdx, [rsp - 8]		; as if fn had been called
+	push rax			; SS
+	push rdx
+	push 2				; RFLAGS
+	push USER_CODE
+	push rdi
+	iretq
+
 section .rodata
 global fixups, fixups_end
 	align 8
@@ -223,6 +240,8 @@ gdt:	dq 0
 	dq 0x00af9b000000ffff		; 64-bit code
 	dq 0x00cf93000000ffff		; data
 	dq 0x00cf9b000000ffff		; 32-bit code
+	dq 0x00affb000000ffff		; 64-bit code, CPL 3
+	dq 0x00cff3000000ffff		; data, CPL 3
 .end:
 	align 4
 gdtr:	dw gdt.end - gdt - 1

@@ -84,6 +84,12 @@ int rdmsr_safe(u32 msr, u64 *value);
 int wrmsr_safe(u32 msr, u64 value);
 int ud2_safe(void);
 
+/* --- crt.asm --- */
+
+/* Runs @fn at CPL 3 with interrupts off, for ever: there is no way back, and an exception in it is
+ * a triple fault. */
+__noreturn void user_enter(void (*fn)(void));
+
 /* --- apic.c --- */
 
 extern bool x2apic; /* mode of every CPU's APIC */
