@@ -111,6 +111,14 @@ static struct out to_console = {console_out_write};
 static struct out to_control = {control_out_write};
 static struct out to_panic = {panic_out_write};
 
+void out_wait(struct out *out, u32 n)
+{
+	struct serial *s = out == &to_control ? &control : out == &to_console ? &line : NULL;
+
+	if (s && serial_room(s) < n)
+		serial_drain(s);
+}
+
 void out_write(struct out *out, const char *text, size_t n)
 {
 	out->write(out, text, n);

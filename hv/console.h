@@ -20,6 +20,9 @@ struct out {
 };
 
 void out_write(struct out *out, const char *text, size_t n);
+/* Waits until @n bytes fit without any being lost: for what is longer than the buffers. Boot CPU.
+ */
+void out_wait(struct out *out, u32 n);
 void out_print(struct out *out, const char *fmt, ...) __printf(2, 3);
 
 /* The line itself, with a small buffer: first of all. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hypervisor's knobs: one list of numbers, one of switches. The [knobs] section of vlag.cfg,
- * the monitor's `knob` command and the documentation come from them; a new knob is one line. All
- * may be changed while guests run: each is one word, read once for each decision.
+ * The hypervisor's knobs: one list of numbers, one of switches; and the tables of all rooms, from
+ * which the [knobs] section of vlag.cfg, the monitor's `knob` command and the documentation come. A
+ * new knob is one line. All may be changed while guests run: each is one word, read once for each
+ * decision.
  */
 #ifndef VLAG_KNOBS_H
 #define VLAG_KNOBS_H
@@ -20,8 +21,8 @@
 	  "a running guest is interrupted at least this often: console, and what a lost "          \
 	  "interrupt may cost")                                                                    \
 	X(lapic_timer_advance_max_ns, 20000, 0, 1000000,                                           \
-	  "a guest's timer is handled at most this much early, to be entered on time; 0: never "   \
-	  "early")                                                                                 \
+	  "a guest's timer is handled at most this much (or 4096 ticks, if that is more) early, "  \
+	  "to be entered on time; 0: never early")                                                 \
 	X(ipi_window_ns, 50000000, 0, 10000000000,                                                 \
 	  "an unacknowledged IPI older than this is no longer waited for")
 
@@ -45,26 +46,26 @@ extern struct hv_knobs knobs;
 extern struct sched_knobs sched_knobs; /* hv/sched/knobs.h has their list */
 extern struct spin_knobs spin_knobs;   /* hv/spin/knobs.h */
 
-/* One knob, for printing. */
-struct knob_info {
-	const char *name, *text;
-	u64 value, dflt, lo, hi;
-	bool is_switch;
-};
+extern const struct knob_table hv_knob_table;
 
-/* The @n-th knob, in the order of the lists; false if there are no more. Pure. */
-bool knob_info(const struct hv_knobs *k, u32 n, struct knob_info *info);
+/* All knobs there are: one entry for each room. */
+#define NR_KNOB_TABLES 3u
+extern const struct knob_table *const knob_tables[NR_KNOB_TABLES];
 
 /*
- * Sets knob @name of @k from the text @value (a number, or on/off/1/0). Returns 0, or an enum
- * vlag_error with one line in @err that says what would be right. Pure.
+ * Sets the knob @name, wherever it is; values[i] is the struct of knob_tables[i]. Returns as
+ * knob_table_set(). Pure.
  */
-int knob_parse(struct hv_knobs *k, const char *name, const char *value, char *err, size_t errsz);
+int knobs_parse(void *const values[NR_KNOB_TABLES], const char *name, const char *value, char *err,
+		size_t errsz);
 
 /* Applies the config's [knobs], reporting what is wrong with its line. After the clock is known. */
 void knobs_init(const struct config *cfg, u32 nr_cpus);
 
-/* Sets one at run time and makes it take effect. Returns as knob_parse(). */
+/* Sets one at run time and makes it take effect. Returns as knob_table_set(). */
 int knob_set(const char *name, const char *value, char *err, size_t errsz);
+
+/* The value in effect of the @i-th knob of knob_tables[@table], as text. */
+void knob_value(u32 table, u32 i, char *buf, size_t size);
 
 #endif

@@ -17,6 +17,7 @@
 #include "hv/pcpu.h"
 #include "hv/pv/edge.h"
 #include "hv/smp.h"
+#include "hv/stats.h"
 #include "hv/tsc.h"
 #include "hv/vm/run.h"
 #include "hv/vm/vm.h"
@@ -122,6 +123,7 @@ void hv_main(const struct boot_info *boot_info)
 	for (u32 i = 0; i < nr_pcpus; i++)
 		pcpu_sched_init(pcpus[i]);
 	start_vms();
+	stats_init();
 	if (!any_vm_runs() && info->config.poweroff)
 		hv_fatal("no VM runs: %s",
 			 nr_vms ? "see the messages above" : "vlag.cfg has no [vm NAME] section");

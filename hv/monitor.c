@@ -14,6 +14,7 @@
 #include "hv/pcpu.h"
 #include "hv/pv/edge.h"
 #include "hv/stats.h"
+#include "hv/tracepoint.h"
 #include "hv/tsc.h"
 #include "hv/vm/load.h"
 #include "hv/vm/run.h"
@@ -144,15 +145,22 @@ static const char *cmd_pcpu(struct out *out, char **word, u32 n)
 
 static const char *cmd_stats(struct out *out, char **word, u32 n)
 {
-	if (n == 1 || (n == 2 && !strcmp(word[1], "table"))) {
+	bool reset = n > 1 && !strcmp(word[n - 1], "reset");
+	const char *form = n - reset > 1 ? word[1] : reset && n == 2 ? "" : "table";
+
+	if (n - reset > 2)
+		form = "?";
+	if (!strcmp(form, "table"))
 		stats_table(out);
-		return NULL;
-	}
-	if (n == 2 && !strcmp(word[1], "json")) {
+	else if (!strcmp(form, "json"))
 		stats_json(out);
-		return NULL;
-	}
-	return "usage: stats [table|json]";
+	else if (!strcmp(form, "prom"))
+		stats_prom(out);
+	else if (*form)
+		return "usage: stats [table|json|prom] [reset]";
+	if (reset)
+		stats_reset();
+	return NULL;
 }
 
 static bool parse_u32(const char *s, u32 *value)
@@ -223,20 +231,16 @@ static const char *cmd_dump(struct out *out, char **word, u32 n)
 	return NULL;
 }
 
-static void print_knob(struct out *out, const struct knob_info *k)
+/* The words of a choice, each with its meaning: for `knob NAME`. */
+static void print_words(struct out *out, const struct knob_info *k)
 {
-	if (k->is_switch)
-		out_print(out, "%-28s %-12s %s\n", k->name, k->value ? "on" : "off", k->text);
-	else
-		out_print(out, "%-28s %-12lu %s\n", k->name, k->value, k->text);
+	for (u32 i = 0; k->words[i]; i++)
+		out_print(out, "%-28s %-12s %s\n", "", k->words[i], k->word_texts[i]);
 }
 
 static const char *cmd_knob(struct out *out, char **word, u32 n)
 {
 	static char err[160];
-	const struct sched_knob_info *sk;
-	const struct spin_knob_info *spk;
-	struct knob_info k;
 	char value[32];
 	bool found = false;
 
@@ -244,25 +248,18 @@ static const char *cmd_knob(struct out *out, char **word, u32 n)
 		return "usage: knob [NAME [VALUE]]";
 	if (n == 3)
 		return knob_set(word[1], word[2], err, sizeof(err)) ? err : NULL;
-	for (u32 i = 0; knob_info(&knobs, i, &k); i++) {
-		if (n == 2 && strcmp(k.name, word[1]))
-			continue;
-		print_knob(out, &k);
-		found = true;
-	}
-	for (u32 i = 0; (sk = sched_knob_info(i)); i++) {
-		if (n == 2 && strcmp(sk->name, word[1]))
-			continue;
-		sched_knob_get(&sched_knobs, sk->name, value, sizeof(value));
-		out_print(out, "%-28s %-12s %s\n", sk->name, value, sk->text);
-		found = true;
-	}
-	for (u32 i = 0; (spk = spin_knob_info(i)); i++) {
-		if (n == 2 && strcmp(spk->name, word[1]))
-			continue;
-		spin_knob_get(&spin_knobs, spk->name, value, sizeof(value));
-		out_print(out, "%-28s %-12s %s\n", spk->name, value, spk->text);
-		found = true;
+	for (u32 t = 0; t < NR_KNOB_TABLES; t++) {
+		for (u32 i = 0; i < knob_tables[t]->nr; i++) {
+			const struct knob_info *k = &knob_tables[t]->knob[i];
+
+			if (n == 2 && strcmp(k->name, word[1]))
+				continue;
+			knob_value(t, i, value, sizeof(value));
+			out_print(out, "%-28s %-12s %s\n", k->name, value, k->text);
+			if (n == 2)
+				print_words(out, k);
+			found = true;
+		}
 	}
 	return found ? NULL : "there is no knob of that name; knob lists them";
 }
@@ -315,9 +312,12 @@ static const struct command commands[] = {
     {"vm", "[start|stop|reset NAME]", "list the VMs, or act on one", cmd_vm},
     {"vcpu", "", "list the vCPUs: where they are, what they used", cmd_vcpu},
     {"pcpu", "", "list the pCPUs", cmd_pcpu},
-    {"stats", "[table|json]", "all counters that are not zero, or all as JSON", cmd_stats},
+    {"stats", "[table|json|prom] [reset]",
+     "counters that are not zero; all as JSON, for Prometheus; then from 0", cmd_stats},
     {"hist", "VM [VCPU]", "the histograms of a VM, or of one vCPU", cmd_hist},
     {"dump", "vcpu VM NUMBER", "registers and last exits of a vCPU", cmd_dump},
+    {"trace", "[on [EVENT...]|off|dump [RECORDS]]", "what is traced; switch, or print it",
+     trace_command},
     {"knob", "[NAME [VALUE]]", "list the knobs, show or set one", cmd_knob},
     {"memory", "", "what the hypervisor's memory is used for", cmd_memory},
     {"version", "", "version and load address", cmd_version},

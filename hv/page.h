@@ -14,6 +14,7 @@
 #define PAGE_USES(X)                                                                               \
 	X(PAGES_HV, "hypervisor")                                                                  \
 	X(PAGES_PCPU, "pcpu")                                                                      \
+	X(PAGES_TRACE, "trace")                                                                    \
 	X(PAGES_VM, "vm")                                                                          \
 	X(PAGES_VCPU, "vcpu")                                                                      \
 	X(PAGES_GUEST, "guest RAM")

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Panic: one CPU prints registers, backtrace with symbols and the last exits of its pCPU; an NMI
+/* Panic: one CPU prints registers, backtrace with symbols, the last exits and the last of the
+ * trace of its pCPU; an NMI
  * stops the others. */
 #include "hv/panic.h"
 
@@ -11,6 +12,7 @@
 #include "hv/lib/bug.h"
 #include "hv/main.h"
 #include "hv/pcpu.h"
+#include "hv/tracepoint.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
 #include "hv/x86/cpu.h"
@@ -147,6 +149,7 @@ static __noreturn void panic_end(struct out *out, u64 rip, u64 rsp)
 {
 	print_backtrace(out, rip, rsp);
 	print_last_exits(out, this_pcpu());
+	trace_show_last(out, this_pcpu());
 	out_print(out, "vlag: fatal: panic, please report the lines above\n");
 	console_drain();
 	machine_poweroff();

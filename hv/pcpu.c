@@ -4,6 +4,7 @@
 
 #include "hv/page.h"
 #include "hv/paging.h"
+#include "hv/tracepoint.h"
 #include "hv/x86/cpu.h"
 
 struct pcpu *pcpus[MAX_PCPUS];
@@ -34,6 +35,7 @@ struct pcpu *pcpu_create(u32 id, u32 apic_id)
 		ist[i] = stack_alloc(IST_STACK_SIZE);
 	desc_build(&p->tables, ist);
 	timer_queue_init(&p->timers);
+	trace_create(p);
 	pcpus[id] = p;
 	return p;
 }

@@ -11,6 +11,7 @@
 #include "hv/lib/types.h"
 #include "hv/sched/sched.h"
 #include "hv/timer.h"
+#include "hv/trace.h"
 #include "hv/x86/desc.h"
 
 #define MAX_PCPUS CFG_MAX_PCPUS
@@ -57,6 +58,8 @@ struct pcpu {
 	u64 nr_timer_irqs;    /* host LAPIC timer interrupts */
 	u64 nr_spurious_irqs; /* anything unexpected */
 	s64 tsc_skew;	      /* ticks against the boot CPU, measured when it started */
+
+	struct trace_ring trace; /* hv/tracepoint.h */
 
 	struct cpu_tables tables;
 	u64 stack_top;

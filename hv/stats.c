@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Printing the counters and histograms, as a table or as JSON. All walk the lists of hv/counters.h,
- * hv/vmx/reasons.h and ipi_track.h. Of a VM: the sums over its vCPUs.
+ * Printing the counters and histograms: as a table, as JSON, for Prometheus. All walk the lists of
+ * hv/counters.h, hv/vmx/reasons.h and ipi_track.h. Of a VM: the sums over its vCPUs.
  */
 #include "hv/stats.h"
 
 #include "hv/image.h"
+#include "hv/lib/fmt.h"
 #include "hv/lib/hist.h"
+#include "hv/lib/string.h"
 #include "hv/page.h"
 #include "hv/pcpu.h"
 #include "hv/pv/edge.h"
@@ -46,18 +48,88 @@ static const struct hist_info {
 #undef X
 };
 
-static u64 counter(const struct vcpu *v, const struct counter_info *c)
+/*
+ * What had been counted at the last `stats reset`. Counters have one writer, which is not who
+ * resets them, and some are more than a number to look at (the guest's steal time is the run
+ * delay): so they run on, and this is taken off when they are printed. Boot CPU only.
+ */
+struct stats_base {
+	u64 run_ns, run_delay_ns, nr_switches, nr_exits;
+	u64 exits[NR_EXIT_REASONS];
+	u64 counter[ARRAY_SIZE(vcpu_counters)];
+	struct hist hist[ARRAY_SIZE(vcpu_hists)];
+};
+
+static struct pcpu_base {
+	u64 idle_ticks, nr_switches, nr_kicks, nr_timer_irqs, nr_spurious_irqs;
+} pcpu_base[MAX_PCPUS];
+
+#define SINCE(v, field, now) ((now) - ((v)->stats_base ? (v)->stats_base->field : 0))
+#define PCPU_SINCE(p, field) ((p)->field - pcpu_base[(p)->id].field)
+
+static u64 idle_ns(const struct pcpu *p)
+{
+	return tsc_to_ns(pcpu_idle_ticks(p) - pcpu_base[p->id].idle_ticks);
+}
+
+static u64 run_ns(const struct vcpu *v)
+{
+	return SINCE(v, run_ns, v->sched.stats.run_ns);
+}
+
+static u64 run_delay_ns(const struct vcpu *v)
+{
+	return SINCE(v, run_delay_ns, v->sched.stats.run_delay_ns);
+}
+
+static u64 exits(const struct vcpu *v, u32 reason)
+{
+	return SINCE(v, exits[reason], v->exits[reason]);
+}
+
+static u64 raw_counter(const struct vcpu *v, const struct counter_info *c)
 {
 	return *(const u64 *)((const u8 *)v + c->offset);
+}
+
+/* A maximum: it cannot be taken apart, and stays. */
+static bool is_maximum(const struct counter_info *c)
+{
+	return c->offset == offsetof(struct vcpu, sched.fair.err_max_ns);
+}
+
+static u64 counter(const struct vcpu *v, const struct counter_info *c)
+{
+	u64 now = raw_counter(v, c);
+
+	return is_maximum(c) ? now : SINCE(v, counter[c - vcpu_counters], now);
 }
 
 static u64 vm_counter(const struct vm *vm, const struct counter_info *c)
 {
 	u64 sum = 0;
 
-	for (u32 k = 0; k < vm->nr_vcpus; k++)
-		sum += counter(vm->vcpus[k], c);
+	for (u32 k = 0; k < vm->nr_vcpus; k++) {
+		u64 value = counter(vm->vcpus[k], c);
+
+		sum = is_maximum(c) ? max(sum, value) : sum + value;
+	}
 	return sum;
+}
+
+static const struct hist *raw_hist(const struct vcpu *v, const struct hist_info *info)
+{
+	return (const void *)((const u8 *)v + info->offset);
+}
+
+/* Since the reset. Of the maximum only a bound is known then. */
+static struct hist histogram(const struct vcpu *v, const struct hist_info *info)
+{
+	struct hist h = *raw_hist(v, info);
+
+	if (v->stats_base)
+		hist_subtract(&h, &v->stats_base->hist[info - vcpu_hists]);
+	return h;
 }
 
 /* Of vCPU number @vcpu, or of all with @vcpu = STATS_ALL. */
@@ -66,8 +138,12 @@ static struct hist vm_hist(const struct vm *vm, const struct hist_info *info, u3
 	struct hist sum = {0};
 
 	for (u32 k = 0; k < vm->nr_vcpus; k++) {
-		if (vcpu == STATS_ALL || vcpu == k)
-			hist_merge(&sum, (void *)((u8 *)vm->vcpus[k] + info->offset));
+		struct hist h;
+
+		if (vcpu != STATS_ALL && vcpu != k)
+			continue;
+		h = histogram(vm->vcpus[k], info);
+		hist_merge(&sum, &h);
 	}
 	return sum;
 }
@@ -81,9 +157,9 @@ static void table_line(struct out *out, const char *name, u64 value, const char 
 static void vcpu_table(struct out *out, const struct vcpu *v)
 {
 	out_print(out, "%s/%u: %lu exits, ran %lu us, waited %lu us\n", v->vm->name, v->id,
-		  v->nr_exits, v->sched.stats.run_ns / 1000, v->sched.stats.run_delay_ns / 1000);
+		  SINCE(v, nr_exits, v->nr_exits), run_ns(v) / 1000, run_delay_ns(v) / 1000);
 	for (u32 i = 0; i < NR_EXIT_REASONS; i++)
-		table_line(out, exit_reason_name(i), v->exits[i], "");
+		table_line(out, exit_reason_name(i), exits(v, i), "");
 	for (const struct counter_info *c = vcpu_counters;
 	     c < vcpu_counters + ARRAY_SIZE(vcpu_counters); c++)
 		table_line(out, c->name, counter(v, c), c->text);
@@ -207,14 +283,14 @@ static void json_vcpu(struct json *j, const struct vcpu *v)
 	json_open(j, NULL, '{');
 	json_u64(j, "id", v->id);
 	json_u64(j, "pcpu", v->sched.cpu);
-	json_u64(j, "run_ns", v->sched.stats.run_ns);
-	json_u64(j, "wait_ns", v->sched.stats.run_delay_ns);
-	json_u64(j, "switches", v->nr_switches);
-	json_u64(j, "exits_total", v->nr_exits);
+	json_u64(j, "run_ns", run_ns(v));
+	json_u64(j, "wait_ns", run_delay_ns(v));
+	json_u64(j, "switches", SINCE(v, nr_switches, v->nr_switches));
+	json_u64(j, "exits_total", SINCE(v, nr_exits, v->nr_exits));
 	json_open(j, "exits", '{');
 	for (u32 i = 0; i < NR_EXIT_REASONS; i++) {
-		if (v->exits[i])
-			json_u64(j, exit_reason_name(i), v->exits[i]);
+		if (exits(v, i))
+			json_u64(j, exit_reason_name(i), exits(v, i));
 	}
 	json_close(j, '}');
 	json_open(j, "counters", '{');
@@ -296,11 +372,11 @@ static void json_pcpu(struct json *j, const struct pcpu *p)
 	json_u64(j, "id", p->id);
 	json_u64(j, "apic_id", p->apic_id);
 	json_s64(j, "tsc_skew", p->tsc_skew);
-	json_u64(j, "idle_ns", tsc_to_ns(pcpu_idle_ticks(p)));
-	json_u64(j, "switches", p->nr_switches);
-	json_u64(j, "kicks", p->nr_kicks);
-	json_u64(j, "timer_irqs", p->nr_timer_irqs);
-	json_u64(j, "spurious_irqs", p->nr_spurious_irqs);
+	json_u64(j, "idle_ns", idle_ns(p));
+	json_u64(j, "switches", PCPU_SINCE(p, nr_switches));
+	json_u64(j, "kicks", PCPU_SINCE(p, nr_kicks));
+	json_u64(j, "timer_irqs", PCPU_SINCE(p, nr_timer_irqs));
+	json_u64(j, "spurious_irqs", PCPU_SINCE(p, nr_spurious_irqs));
 	json_close(j, '}');
 }
 
@@ -328,4 +404,175 @@ void stats_json(struct out *out)
 	json_close(&j, ']');
 	json_close(&j, '}');
 	out_write(out, "\n", 1);
+}
+
+/* --- Prometheus' text format: each metric with its help and type, then its samples --- */
+
+static void prom_head(struct out *out, const char *name, const char *type, const char *text)
+{
+	out_print(out, "# HELP vlag_%s %s\n# TYPE vlag_%s %s\n", name, text, name, type);
+}
+
+/* Runs what follows for each vCPU of all VMs. */
+#define FOR_EACH_VCPU(v)                                                                           \
+	for (u32 _i = 0; _i < nr_vms; _i++)                                                        \
+		for (u32 _k = 0; _k < vms[_i]->nr_vcpus && ((v) = vms[_i]->vcpus[_k]); _k++)
+
+static void prom_vcpu(struct out *out, const char *name, const struct vcpu *v, u64 value)
+{
+	out_wait(out, 256);
+	out_print(out, "vlag_%s{vm=\"%s\",vcpu=\"%u\"} %lu\n", name, v->vm->name, v->id, value);
+}
+
+static void prom_counter(struct out *out, const struct counter_info *c)
+{
+	bool gauge = is_maximum(c);
+	const struct vcpu *v;
+	char name[64];
+
+	fmt_print(name, sizeof(name), "%s%s", c->name, gauge ? "" : "_total");
+	prom_head(out, name, gauge ? "gauge" : "counter", c->text);
+	FOR_EACH_VCPU(v)
+	prom_vcpu(out, name, v, counter(v, c));
+}
+
+static void prom_exits(struct out *out)
+{
+	const struct vcpu *v;
+
+	prom_head(out, "exits_total", "counter", "VM exits by reason");
+	FOR_EACH_VCPU(v)
+	{
+		for (u32 i = 0; i < NR_EXIT_REASONS; i++) {
+			if (!exits(v, i))
+				continue;
+			out_wait(out, 256);
+			out_print(out,
+				  "vlag_exits_total{vm=\"%s\",vcpu=\"%u\",reason=\"%s\"} %lu\n",
+				  v->vm->name, v->id, exit_reason_name(i), exits(v, i));
+		}
+	}
+}
+
+/* Of each VM. Buckets up to the last that is not empty. */
+static void prom_hist(struct out *out, const struct hist_info *info)
+{
+	char name[64];
+
+	fmt_print(name, sizeof(name), "%s_%s", info->name, info->unit);
+	prom_head(out, name, "histogram", info->text);
+	for (u32 i = 0; i < nr_vms; i++) {
+		struct hist h = vm_hist(vms[i], info, STATS_ALL);
+		u64 count = hist_count(&h), below = 0;
+
+		for (u32 b = 0; b < HIST_BUCKETS - 1 && below < count; b++) {
+			below += h.bucket[b];
+			out_wait(out, 256);
+			out_print(out, "vlag_%s_bucket{vm=\"%s\",le=\"%lu\"} %lu\n", name,
+				  vms[i]->name, hist_bucket_top(b), below);
+		}
+		out_print(out,
+			  "vlag_%s_bucket{vm=\"%s\",le=\"+Inf\"} %lu\n"
+			  "vlag_%s_sum{vm=\"%s\"} %lu\nvlag_%s_count{vm=\"%s\"} %lu\n",
+			  name, vms[i]->name, count, name, vms[i]->name, h.sum, name, vms[i]->name,
+			  count);
+	}
+}
+
+static void prom_pcpus(struct out *out)
+{
+	prom_head(out, "pcpu_idle_ns_total", "counter", "time with nothing to run");
+	for (u32 i = 0; i < nr_pcpus; i++)
+		out_print(out, "vlag_pcpu_idle_ns_total{pcpu=\"%u\"} %lu\n", i, idle_ns(pcpus[i]));
+#define X(field, name, text)                                                                       \
+	prom_head(out, "pcpu_" name "_total", "counter", text);                                    \
+	for (u32 i = 0; i < nr_pcpus; i++)                                                         \
+		out_print(out, "vlag_pcpu_" name "_total{pcpu=\"%u\"} %lu\n", i,                   \
+			  PCPU_SINCE(pcpus[i], field));
+	X(nr_switches, "switches", "from one vCPU to another")
+	X(nr_kicks, "kicks", "reschedule IPIs received")
+	X(nr_timer_irqs, "timer_irqs", "interrupts of the host's LAPIC timer")
+	X(nr_spurious_irqs, "spurious_irqs", "interrupts that nobody expected")
+#undef X
+}
+
+static void prom_vms(struct out *out)
+{
+	prom_head(out, "vm_running", "gauge", "1 if the VM runs");
+	for (u32 i = 0; i < nr_vms; i++)
+		out_print(out, "vlag_vm_running{vm=\"%s\"} %u\n", vms[i]->name,
+			  vms[i]->state == VM_RUNNING);
+	prom_head(out, "vm_steal_ratio", "gauge", "share of the last interval that was stolen");
+	for (u32 i = 0; i < nr_vms; i++)
+		out_print(out, "vlag_vm_steal_ratio{vm=\"%s\"} %u.%03u\n", vms[i]->name,
+			  vms[i]->view.mean.steal_permille / 1000,
+			  vms[i]->view.mean.steal_permille % 1000);
+}
+
+void stats_prom(struct out *out)
+{
+	vcpus_charge();
+	prom_head(out, "build_info", "gauge", "the hypervisor's version");
+	out_print(out, "vlag_build_info{version=\"%s\"} 1\n", VLAG_VERSION);
+	prom_head(out, "uptime_ns", "gauge", "time since the hypervisor started");
+	out_print(out, "vlag_uptime_ns %lu\n", tsc_to_ns(rdtsc() - tsc_boot()));
+	prom_pcpus(out);
+	prom_vms(out);
+	prom_exits(out);
+	for (u32 i = 0; i < ARRAY_SIZE(vcpu_counters); i++)
+		prom_counter(out, &vcpu_counters[i]);
+	for (u32 i = 0; i < ARRAY_SIZE(vcpu_hists); i++)
+		prom_hist(out, &vcpu_hists[i]);
+}
+
+/* --- reset --- */
+
+void stats_init(void)
+{
+	for (u32 i = 0; i < nr_vms; i++) {
+		struct vm *vm = vms[i];
+		u64 size = sizeof(struct stats_base) * vm->nr_vcpus;
+		struct stats_base *base =
+		    (void *)page_pool_take(&pages, size, PAGE_SIZE, 0, PAGES_VCPU);
+
+		if (!base) {
+			hv_warn("vm %s: no memory left for stats reset", vm->name);
+			continue;
+		}
+		memset(base, 0, size);
+		for (u32 k = 0; k < vm->nr_vcpus; k++)
+			vm->vcpus[k]->stats_base = &base[k];
+	}
+}
+
+static void reset_vcpu(const struct vcpu *v)
+{
+	struct stats_base *base = v->stats_base;
+
+	if (!base)
+		return;
+	base->run_ns = v->sched.stats.run_ns;
+	base->run_delay_ns = v->sched.stats.run_delay_ns;
+	base->nr_switches = v->nr_switches;
+	base->nr_exits = v->nr_exits;
+	memcpy(base->exits, v->exits, sizeof(base->exits));
+	for (u32 i = 0; i < ARRAY_SIZE(vcpu_counters); i++)
+		base->counter[i] = raw_counter(v, &vcpu_counters[i]);
+	for (u32 i = 0; i < ARRAY_SIZE(vcpu_hists); i++)
+		base->hist[i] = *raw_hist(v, &vcpu_hists[i]);
+}
+
+void stats_reset(void)
+{
+	const struct vcpu *v;
+
+	vcpus_charge();
+	FOR_EACH_VCPU(v)
+	reset_vcpu(v);
+	for (u32 i = 0; i < nr_pcpus; i++) {
+		const struct pcpu *p = pcpus[i];
+
+		pcpu_base[i] = (struct pcpu_base){pcpu_idle_ticks(p), p->nr_switches, p->nr_kicks,
+						  p->nr_timer_irqs, p->nr_spurious_irqs};
+	}
 }

@@ -11,6 +11,13 @@ struct vm;
 
 void stats_table(struct out *out);
 void stats_json(struct out *out);
+/* In Prometheus' text format: counters of vCPUs and pCPUs, histograms of VMs. */
+void stats_prom(struct out *out);
+
+/* From now on all of these count from 0, but maxima. Boot CPU, as stats_init(), which comes when
+ * all VMs were made. */
+void stats_reset(void);
+void stats_init(void);
 
 /* Every histogram of @vm with a bar for each bucket: of vCPU number @vcpu, or of all together with
  * STATS_ALL. */

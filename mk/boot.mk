@@ -36,7 +36,7 @@ $(B)/BOOTX64.EFI: $(B)/efi/loader.so
 # The generated pages are committed; tests/unit/config_test.c and docs_test.c check that they are current.
 HOST_LIB := hv/lib/fmt.c hv/lib/string.c tests/unit/host.c
 GEN_CONFIG_C := $(wildcard hv/config/*.c) $(HOST_LIB)
-GEN_KNOBS_C := hv/knobs.c hv/sched/knobs.c hv/spin/knobs.c $(HOST_LIB)
+GEN_KNOBS_C := hv/knobs.c hv/sched/knobs.c hv/spin/knobs.c hv/lib/knob.c $(HOST_LIB)
 GEN_COUNTERS_C := tests/unit/host.c
 GEN_H := $(shell find hv -name '*.h')
 

@@ -27,10 +27,11 @@ test: ## all tests that fit here: unit, fuzz targets for a moment, python, whole
 	$(MAKE_BUILD) $(B)/BOOTX64.EFI $(UNIT) $(FUZZ) $(TINY) guests guests-cloud $(TEST_DEPS)
 	@tests/run all
 
-test-long: ## the host's tests for long: millions of scheduler steps, longer fuzzing, the Spin models (half an hour)
-	@tools/deps build test long
-	$(MAKE_BUILD) $(UNIT) $(FUZZ)
+test-long: ## what takes long: millions of scheduler steps, longer fuzzing, the Spin models, hotplug of 8 vCPUs (an hour)
+	@tools/deps build test long run
+	$(MAKE_BUILD) $(B)/BOOTX64.EFI $(UNIT) $(FUZZ) guests guests-cloud
 	@tests/run long
+	@VLAG_TEST_LONG=1 tests/run system test_hotplug
 
 test-nested: ## boot the image in QEMU with nested VMX on a KVM host in Bochs (minutes)
 	@tools/deps build run nested

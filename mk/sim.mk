@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The scheduler on the host: the simulator, the cost of its hot paths in instructions, the Spin model.
 
-SCHED_C := $(sort $(wildcard hv/sched/*.c)) hv/lib/fmt.c
+SCHED_C := $(sort $(wildcard hv/sched/*.c)) hv/lib/knob.c hv/lib/fmt.c
 SIM_CFLAGS := -std=gnu11 -O2 -g -I. -DVLAG_HOST $(WARN)
 # As the hypervisor is built, so that instructions counted here are those of the hypervisor.
 BENCH_CFLAGS := $(SIM_CFLAGS) -mgeneral-regs-only -fomit-frame-pointer -fno-strict-aliasing \
@@ -20,7 +20,7 @@ bench-sched: $(B)/sched-bench ## instructions per scheduler operation, by queue 
 	@tools/deps build long
 	tests/sim/bench-sched $<
 
-SPIN_C := $(sort $(wildcard hv/spin/*.c)) hv/apic/ipi_track.c hv/lib/fmt.c
+SPIN_C := $(sort $(wildcard hv/spin/*.c)) hv/apic/ipi_track.c hv/lib/knob.c hv/lib/fmt.c
 $(B)/spin-bench: tests/sim/bench_spin.c tests/unit/host.c $(SPIN_C) $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ tests/sim/bench_spin.c tests/unit/host.c $(SPIN_C)

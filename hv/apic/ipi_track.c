@@ -183,6 +183,13 @@ void ipi_track_eoi_sent(struct ipi_track *t, u8 vector, u64 now)
 	hist_add(&t->count->send_to_eoi, age_of(token, now));
 }
 
+int ipi_track_sender(const struct ipi_track *t, u8 vector)
+{
+	u64 token = READ_ONCE(t->in_service[vector]);
+
+	return token ? (int)token_sender(token) : -1;
+}
+
 bool ipi_track_next(struct ipi_track *t, u64 now, u32 *cursor, struct ipi_wait *out)
 {
 	t->tail = first_position(t);

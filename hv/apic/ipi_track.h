@@ -152,6 +152,9 @@ static inline void ipi_track_eoi(struct ipi_track *t, u8 vector, u64 now)
 		t->count->eoi_unmatched++;
 }
 
+/* Who sent the recorded IPI @vector that is in service at @t: index of the vCPU, -1 if none is. */
+int ipi_track_sender(const struct ipi_track *t, u8 vector);
+
 /*
  * The outstanding receivers of @t, oldest first, on its own pCPU. Start with *@cursor = t->tail;
  * each call that returns true fills @out. Drops (and counts) what is stale or acknowledged on the

@@ -352,6 +352,13 @@ static inline void vlapic_sent_unicast(struct vlapic *l, u64 icr)
 	l->count.ipi_unicast++;
 }
 
+/*
+ * How many others a write of @icr (destination in the high half, in the form of the mode of @l)
+ * would send a fixed interrupt to; *@only: the index of one of them. Of a lowest-priority message:
+ * among how many one would be chosen. For the trace; changes nothing.
+ */
+u32 vlapic_icr_receivers(struct vlapic *l, u64 icr, u32 *only);
+
 /* x2APIC WRMSR 0x83f; false: #GP. Only in x2APIC mode. */
 bool vlapic_self_ipi(struct vlapic *l, u64 value);
 

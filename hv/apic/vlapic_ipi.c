@@ -245,3 +245,29 @@ void vlapic_send_ipi(struct vlapic *l, u64 icr, u32 dest, u64 now)
 	else
 		send_event(l, &set, icr);
 }
+
+u32 vlapic_icr_receivers(struct vlapic *l, u64 icr, u32 *only)
+{
+	bool x2apic = l->mode == VLAPIC_X2APIC;
+	struct apic_set set;
+	u32 others = 0;
+	int i;
+
+	if (ICR_DELIVERY(icr) > APIC_DM_LOWEST || (icr & ICR_VECTOR) < VLAPIC_MIN_VECTOR ||
+	    !icr_valid(icr) || ICR_SHORTHAND(icr) == ICR_SELF)
+		return 0;
+	if (ICR_SHORTHAND(icr) == ICR_DEST)
+		apic_map_resolve(l->map, x2apic ? icr >> 32 : icr >> 56, icr & ICR_LOGICAL, x2apic,
+				 &set);
+	else
+		apic_map_all(l->map, l, &set);
+	apic_map_keep_accepting(l->map, &set);
+	APIC_SET_FOREACH(i, &set)
+	{
+		if (l->map->vcpu[i] == l)
+			continue;
+		others++;
+		*only = (u32)i;
+	}
+	return others;
+}

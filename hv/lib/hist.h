@@ -58,6 +58,20 @@ static inline u64 hist_count(const struct hist *h)
 	return count;
 }
 
+/* Takes off what @base, an earlier copy of @h, holds. Of the maximum then only a bound is known. */
+static inline void hist_subtract(struct hist *h, const struct hist *base)
+{
+	u32 top = 0;
+
+	h->sum -= base->sum;
+	for (u32 b = 0; b < HIST_BUCKETS; b++) {
+		h->bucket[b] -= base->bucket[b];
+		if (h->bucket[b])
+			top = b;
+	}
+	h->max = min(h->max, hist_bucket_top(top));
+}
+
 static inline u64 hist_mean(const struct hist *h)
 {
 	u64 count = hist_count(h);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Every switch of the scheduler, in three lists: features (Linux's names and defaults), numbers and
- * choices. The struct, the parser, the monitor's table and docs/scheduler.md come from these lists;
- * a new knob is one line here. All of them may be changed while the scheduler runs: each is one
+ * choices. The struct and its table (hv/lib/knob.h) come from these lists; a new knob is one line
+ * here. All of them may be changed while the scheduler runs: each is one
  * word, read once per decision.
  */
 #ifndef VLAG_SCHED_KNOBS_H
 #define VLAG_SCHED_KNOBS_H
 
+#include "hv/lib/knob.h"
 #include "hv/lib/types.h"
 
 /* X(name, default, text) */
@@ -96,31 +97,21 @@ struct sched_knobs {
 #undef X
 };
 
+extern const struct knob_table sched_knob_table;
+
 /* All defaults, for a machine of @nr_pcpus (the base slice grows with it, see base_slice_ns). */
 void sched_knobs_init(struct sched_knobs *knobs, u32 nr_pcpus);
 
-/*
- * Sets the knob @name from the text @value: `on`/`off` (also 1/0, true/false) for a feature, a
- * decimal number within its range, or one of the words of a choice. Returns 0; E_NOENT: no knob of
- * that name; E_INVAL: not a value of that kind; E_RANGE: number out of its range. @knobs is
- * unchanged on error.
- */
-int sched_knob_set(struct sched_knobs *knobs, const char *name, const char *value);
+/* As knob_table_set() and knob_table_get(), without a text. */
+static inline int sched_knob_set(struct sched_knobs *knobs, const char *name, const char *value)
+{
+	return knob_table_set(&sched_knob_table, knobs, name, value, NULL, 0);
+}
 
-/* What the knob table of the monitor and the documentation need of one knob. */
-struct sched_knob_info {
-	const char *name;
-	const char *text;
-	enum { SCHED_KNOB_FEATURE, SCHED_KNOB_NUMBER, SCHED_KNOB_CHOICE } kind;
-	u64 least, largest;			     /* of a number */
-	const char *words[SCHED_YIELD_POLICIES + 1]; /* of a choice, ends with NULL */
-	const char *word_texts[SCHED_YIELD_POLICIES + 1];
-};
-
-/* The knobs in the order of the lists; NULL after the last. */
-const struct sched_knob_info *sched_knob_info(u32 index);
-
-/* Writes the value of @name (as sched_knob_set reads it) to @buf; 0 or E_NOENT. */
-int sched_knob_get(const struct sched_knobs *knobs, const char *name, char *buf, size_t size);
+static inline int sched_knob_get(const struct sched_knobs *knobs, const char *name, char *buf,
+				 size_t size)
+{
+	return knob_table_get(&sched_knob_table, knobs, name, buf, size);
+}
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Every switch of pause-loop exits and directed yield, in three lists: switches, numbers, choices.
- * Names, defaults and rules that exist in KVM are KVM's. The struct, the parser, the monitor's
- * table and docs/knobs.md come from these lists; a new knob is one line here. All may be changed
+ * Names, defaults and rules that exist in KVM are KVM's. The struct and its table
+ * (hv/lib/knob.h) come from these lists; a new knob is one line here. All may be changed
  * while guests run: each is one word, read once per decision.
  */
 #ifndef VLAG_SPIN_KNOBS_H
 #define VLAG_SPIN_KNOBS_H
 
+#include "hv/lib/knob.h"
 #include "hv/lib/types.h"
 
 /* X(name, default, text) */
@@ -64,8 +65,6 @@ enum spin_policy_id { SPIN_POLICY(X) SPIN_POLICIES };
 enum spin_tries { SPIN_TRIES(X) };
 #undef X
 
-#define SPIN_WORDS_MAX 4 /* words of a choice */
-
 struct spin_knobs {
 #define X(name, dflt, text) bool name;
 	SPIN_SWITCHES(X)
@@ -78,29 +77,24 @@ struct spin_knobs {
 #undef X
 };
 
-/* What the monitor and the documentation need of one knob. */
-struct spin_knob_info {
-	const char *name, *text;
-	enum { SPIN_KNOB_SWITCH, SPIN_KNOB_NUMBER, SPIN_KNOB_CHOICE } kind;
-	u32 offset;	    /* in struct spin_knobs */
-	u64 least, largest; /* of a number */
-	const char *words[SPIN_WORDS_MAX + 1], *word_texts[SPIN_WORDS_MAX + 1]; /* NULL ends */
-};
+extern const struct knob_table spin_knob_table;
 
 /* All defaults. */
-void spin_knobs_init(struct spin_knobs *knobs);
+static inline void spin_knobs_init(struct spin_knobs *knobs)
+{
+	knob_table_init(&spin_knob_table, knobs);
+}
 
-/* The knobs in the order of the lists; NULL after the last. */
-const struct spin_knob_info *spin_knob_info(u32 index);
+/* As knob_table_set() and knob_table_get(), without a text. */
+static inline int spin_knob_set(struct spin_knobs *knobs, const char *name, const char *value)
+{
+	return knob_table_set(&spin_knob_table, knobs, name, value, NULL, 0);
+}
 
-/*
- * Sets the knob @name from the text @value: `on`/`off` (also 1/0, true/false), a decimal number, or
- * a word of the choice. 0; E_NOENT: no such knob; E_INVAL: no value of that kind; E_RANGE: number
- * out of range. @knobs is unchanged on error.
- */
-int spin_knob_set(struct spin_knobs *knobs, const char *name, const char *value);
-
-/* Writes the value of @name, as spin_knob_set() reads it, to @buf; 0 or E_NOENT. */
-int spin_knob_get(const struct spin_knobs *knobs, const char *name, char *buf, size_t size);
+static inline int spin_knob_get(const struct spin_knobs *knobs, const char *name, char *buf,
+				size_t size)
+{
+	return knob_table_get(&spin_knob_table, knobs, name, buf, size);
+}
 
 #endif

@@ -12,18 +12,26 @@
 #include "hv/lib/bug.h"
 #include "hv/pcpu.h"
 #include "hv/pv/edge.h"
+#include "hv/tracepoint.h"
 #include "hv/tsc.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
 #include "hv/vmx/vmx.h"
 #include "hv/x86/cpu.h"
 
+/* A wake-up takes fewer ticks than this on any machine, but perhaps more than the knob's time on a
+ * slow one: Bochs with 50 million instructions a second. */
+#define WAKE_TICKS_MAX 4096ull
+
 u64 host_poll_ticks, timer_advance_max;
 
 void run_knobs_changed(void)
 {
 	WRITE_ONCE(host_poll_ticks, tsc_from_ns(knobs.host_poll_ns));
-	WRITE_ONCE(timer_advance_max, tsc_from_ns(knobs.lapic_timer_advance_max_ns));
+	WRITE_ONCE(timer_advance_max,
+		   knobs.lapic_timer_advance_max_ns
+		       ? max(tsc_from_ns(knobs.lapic_timer_advance_max_ns), WAKE_TICKS_MAX)
+		       : 0);
 }
 
 void pcpu_kick(struct pcpu *p)
@@ -88,13 +96,16 @@ static void rq_lock_two(struct pcpu *a, struct pcpu *b, u64 now)
  * to reschedule. One that sleeps is kicked first: it wakes up while we are busy here, and its pick
  * waits for the lock.
  */
-static bool queue_woken(struct pcpu *p, struct vcpu *v)
+static inline __attribute__((always_inline)) bool queue_woken(struct pcpu *p, struct vcpu *v,
+							      u64 now)
 {
 	bool asleep = bit_test(idle_pcpus, p->id), resched;
 
 	if (asleep)
 		pcpu_kick(p);
 	resched = sched_wake(&p->rq, &v->sched) && !asleep;
+	if (unlikely(tracing(TRACE_WAKE)))
+		trace_wake(v, p, resched || asleep, now);
 	if (v->sched.state == SCHED_QUEUED) {
 		spin_woken(&v->spin);
 		if (READ_ONCE(v->requests) & REQ_EVENT)
@@ -130,13 +141,13 @@ static void wake(struct vcpu *v)
 	COUNT(v, cnt_wakeups);
 	there = vcpu_pcpu(v);
 	if (there == p) {
-		resched = queue_woken(p, v);
+		resched = queue_woken(p, v, now);
 		rq_unlock(p, resched);
 		return;
 	}
 	rq_unlock(p, false);
 	rq_lock(there, now);
-	resched = queue_woken(there, v);
+	resched = queue_woken(there, v, now);
 	rq_unlock(there, resched);
 }
 
@@ -283,6 +294,16 @@ static void note_waits(struct vcpu *prev)
 		spin_interrupt(&prev->spin);
 }
 
+/* A directed yield has nominated @target; @next was picked. */
+static __attribute__((noinline)) void yield_outcome(struct vcpu *target, const struct vcpu *next,
+						    u64 now)
+{
+	const struct spin_vcpu *by = spin_outcome(&target->spin, next == target);
+
+	if (by && tracing(TRACE_BOOST))
+		trace_boost(target, by->index, next == target, now);
+}
+
 /* Decides who runs next. *@off: the VM of @prev ends, and this was its last moment on a pCPU. */
 static struct vcpu *pick(struct pcpu *p, struct vcpu *prev, u64 now, bool *off)
 {
@@ -296,16 +317,22 @@ static struct vcpu *pick(struct pcpu *p, struct vcpu *prev, u64 now, bool *off)
 	expected = p->rq.yield_expect;
 	next = vcpu_of_sched(sched_pick_next(&p->rq));
 	if (unlikely(expected))
-		spin_outcome(&vcpu_of_sched(expected)->spin, next == vcpu_of_sched(expected));
+		yield_outcome(vcpu_of_sched(expected), next, now);
 	if (prev && prev != next && prev->sched.state == SCHED_QUEUED)
 		note_waits(prev);
-	if (next)
-		spin_sched_in(&next->spin, now);
+	if (next) {
+		u64 waited = spin_sched_in(&next->spin, now);
+
+		if (unlikely(waited) && tracing(TRACE_BACK))
+			trace_back(next, waited, now);
+	}
 	if (!next)
 		bit_set_atomic(idle_pcpus, p->id);
 	else if (bit_test(idle_pcpus, p->id))
 		bit_clear_atomic(idle_pcpus, p->id);
 	p->current = next;
+	if (unlikely(tracing(TRACE_SWITCH)))
+		trace_switch(p, prev, next, now);
 	if (prev && prev != next && !*off)
 		pv_sched_out(prev);
 	p->slice_end = slice_end_tsc(p);

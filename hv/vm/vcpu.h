@@ -104,6 +104,7 @@ struct vcpu {
 	struct pv_vcpu pv;
 
 	u64 nr_switches;
+	struct stats_base *stats_base; /* hv/stats.c; NULL: no `stats reset` */
 };
 
 /* Sets request bits; returns what was set before. A full barrier. */

@@ -9,6 +9,7 @@
  */
 #include "hv/apic/lapic.h"
 #include "hv/pcpu.h"
+#include "hv/tracepoint.h"
 #include "hv/vmx/exit.h"
 
 enum { EXTERNAL_INTERRUPT = 1, INTERRUPT_WINDOW = 7, WRMSR = 32 };
@@ -25,6 +26,8 @@ static inline enum exit_action deliver(struct vcpu *v)
 
 static inline enum exit_action light_eoi(struct vcpu *v)
 {
+	if (unlikely(tracing(TRACE_EOI)))
+		return EXIT_FULL; /* where it is traced */
 	vlapic_eoi_at(&v->lapic, rdtsc());
 	skip_instruction();
 	/* What waited under it may be deliverable now. */
@@ -35,7 +38,7 @@ static inline enum exit_action light_icr(struct vcpu *v)
 {
 	struct vlapic *to = vlapic_x2apic_unicast_target(&v->lapic, v->regs[RDX], v->regs[RAX]);
 
-	if (unlikely(!to))
+	if (unlikely(!to) || unlikely(tracing(TRACE_IPI)))
 		return EXIT_FULL;
 	vlapic_send_unicast(&v->lapic, to, rdtsc(), v->regs[RAX]);
 	vlapic_sent_unicast(&v->lapic, edx_eax(v));

@@ -6,6 +6,7 @@
 #include "hv/console.h"
 #include "hv/lib/fmt.h"
 #include "hv/lib/string.h"
+#include "hv/tracepoint.h"
 #include "hv/vmx/exit.h"
 #include "hv/vmx/gpt.h"
 #include "hv/vmx/insn.h"
@@ -51,12 +52,22 @@ static u64 mmio_read(struct vcpu *v, u64 gpa, u32 width)
 	return unknown_mmio(v, "read of", gpa);
 }
 
+/* A write to the LAPIC's page that the trace has an event for. */
+static void trace_mmio(struct vcpu *v, u32 offset, u32 value)
+{
+	if (offset == APIC_ICR && unlikely(tracing(TRACE_IPI)))
+		trace_icr(v, (v->lapic.icr & ~(u64)UINT32_MAX) | value, rdtsc());
+	if (offset == APIC_EOI && unlikely(tracing(TRACE_EOI)))
+		trace_eoi(v, rdtsc());
+}
+
 static void mmio_write(struct vcpu *v, u64 gpa, u32 width, u64 value)
 {
 	COUNT(v, cnt_mmio);
 	if (ALIGN_DOWN(gpa, PAGE_SIZE) == VLAPIC_BASE && v->lapic.mode == VLAPIC_XAPIC) {
 		if (width == 4 &&
 		    IS_ALIGNED(gpa, 4)) { /* anything else has no effect (SDM vol. 3, 11.4.1.2) */
+			trace_mmio(v, gpa & 0xfff, value);
 			vlapic_mmio_write(&v->lapic, gpa & 0xfff, value,
 					  vcpu_guest_tsc(v, rdtsc()));
 			vcpu_timer_changed(v);
@@ -223,6 +234,8 @@ enum exit_action exit_apic_access(struct vcpu *v)
 	 * matter. */
 	if (offset == APIC_EOI && type == APIC_LINEAR_WRITE) {
 		COUNT(v, cnt_mmio);
+		if (unlikely(tracing(TRACE_EOI)))
+			trace_eoi(v, rdtsc());
 		vlapic_eoi(&v->lapic, vcpu_guest_tsc(v, rdtsc()));
 		skip_instruction();
 		return vlapic_has_work(&v->lapic) ? vcpu_deliver(v) : EXIT_RESUME;

@@ -7,6 +7,7 @@
 #include "hv/console.h"
 #include "hv/page.h"
 #include "hv/pcpu.h"
+#include "hv/tracepoint.h"
 #include "hv/pv/edge.h"
 #include "hv/vm/run.h"
 #include "hv/vmx/exit.h"
@@ -306,9 +307,13 @@ static enum exit_action write_x2apic(struct vcpu *v, u32 msr, u64 value)
 	if (unlikely(l->mode != VLAPIC_X2APIC))
 		return fault_gp(v);
 	if (msr == MSR_X2APIC_EOI && !value) {
+		if (unlikely(tracing(TRACE_EOI)))
+			trace_eoi(v, now - v->tsc_offset);
 		vlapic_eoi(l, now);
 		ok = true;
 	} else if (msr == MSR_X2APIC_ICR) {
+		if (unlikely(tracing(TRACE_IPI)))
+			trace_icr(v, value, now - v->tsc_offset);
 		ok = vlapic_x2apic_icr(l, value, now);
 	} else if (msr == MSR_X2APIC_SELF_IPI) {
 		ok = vlapic_self_ipi(l, value);

@@ -6,6 +6,7 @@
  */
 #include "hv/knobs.h"
 #include "hv/pcpu.h"
+#include "hv/tracepoint.h"
 #include "hv/vm/run.h"
 #include "hv/vmx/exit.h"
 #include "hv/vmx/vmx.h"
@@ -52,11 +53,16 @@ enum exit_action vcpu_spins(struct vcpu *v, bool in_kernel, u64 spun, u64 now)
 	struct spin_walk w;
 	bool leaves = false;
 
-	if (!spin_start(&w, &v->spin, in_kernel, spun, now))
+	if (!spin_start(&w, &v->spin, in_kernel, spun, now)) {
+		if (unlikely(tracing(TRACE_SPIN)))
+			trace_spin(v, NULL, spun, now);
 		return EXIT_RESUME;
+	}
 	while (!leaves && spin_next(&w))
 		leaves = vcpu_yield_to(v, &w);
 	spin_stop(&w, leaves);
+	if (unlikely(tracing(TRACE_SPIN)))
+		trace_spin(v, &w, spun, now);
 	return leaves ? EXIT_LEAVE : EXIT_RESUME;
 }
 

@@ -2,6 +2,7 @@
 /* VMCALL: the registers of a KVM hypercall. What the calls do is hv/pv/hypercall.c's. */
 #include "hv/pcpu.h"
 #include "hv/pv/hypercall.h"
+#include "hv/tracepoint.h"
 #include "hv/vm/run.h"
 #include "hv/vmx/exit.h"
 
@@ -24,7 +25,19 @@ static enum exit_action yield_to(struct vcpu *v, struct vcpu *target)
 	w.class = SPIN_CLASS_HINT;
 	leaves = vcpu_yield_to(v, &w);
 	spin_stop(&w, leaves);
+	if (unlikely(tracing(TRACE_SPIN)))
+		trace_spin(v, &w, 0, w.now);
 	return leaves ? EXIT_LEAVE : EXIT_RESUME;
+}
+
+/* What the hypercall that has just been answered has to do with the trace. */
+static __attribute__((noinline)) void trace_hypercall(struct vcpu *v, const struct hypercall *call)
+{
+	u32 icr = (u32)call->arg[3];
+	s64 receivers = (s64)v->regs[RAX];
+
+	if (call->nr == KVM_HC_SEND_IPI && receivers > 0 && (icr >> 8 & 7) == APIC_DM_FIXED)
+		trace_ipis(v, (u8)icr, (u32)receivers, call->now - v->tsc_offset);
 }
 
 /* Not inlined: its struct would cost the other ones, too. */
@@ -41,6 +54,8 @@ static __attribute__((noinline)) enum exit_action known_call(struct vcpu *v)
 	call.now = vcpu_guest_tsc(v, rdtsc());
 	v->regs[RAX] = hypercall_run(&v->lapic, &call);
 	skip_instruction();
+	if (unlikely(tracing(TRACE_IPI)))
+		trace_hypercall(v, &call);
 	if (call.yield_to)
 		return yield_to(v, container_of(call.yield_to, struct vcpu, lapic));
 	/* An IPI to itself. */

@@ -79,16 +79,16 @@ static void on_timer(struct frame *f)
 	apic_eoi();
 }
 
-/* The timer fires before, in and after STI; HLT. A lost one would sleep for ever; the APIC timer
- * with the longest count wakes us then, and counts. */
+/* The timer fires before, in and after STI; HLT: at every tick of the first 1,500 after it was set,
+ * and then the same with other code in between. A lost one would sleep for ever. */
 static void timer_races(void)
 {
 	apic_write(APIC_LVT_TIMER, TIMER);
 	apic_write(APIC_TDCR, TDCR_1);
 	for (u64 i = 1; i <= n; i++) {
 		taken = 0;
-		apic_write(APIC_TMICT, 1 + i * 7 % 1500);
-		for (u64 k = 0; k < i % 13 * 16; k++)
+		apic_write(APIC_TMICT, 1 + i % 1500);
+		for (u64 k = i / 1500; k--;)
 			barrier();
 		while (!taken) {
 			sti_hlt();

@@ -100,28 +100,22 @@ static void parse_vms(struct request *r, char *text)
 
 static void parse_knob(struct request *r, char *text)
 {
-	char *eq = strchr(text, '=');
-	int err;
+	char *eq = strchr(text, '='), err[160];
 
 	if (!eq)
 		die("knob", text, "must be NAME=VALUE; --knobs lists them");
 	*eq = 0;
-	err = sched_knob_set(&r->knobs, text, eq + 1);
-	if (err == E_NOENT)
+	if (!knob_find(&sched_knob_table, text))
 		die("knob", text, "there is none of that name; --knobs lists them");
-	if (err)
-		die(text, eq + 1, error_text(err));
+	if (knob_table_set(&sched_knob_table, &r->knobs, text, eq + 1, err, sizeof(err)))
+		die("knob", text, err);
 }
 
 static void parse_policies(struct request *r, char *text)
 {
-	const struct sched_knob_info *info = NULL;
+	const struct knob_info *info = knob_find(&sched_knob_table, "yield_policy");
 	char *save = NULL;
 
-	for (u32 i = 0; (info = sched_knob_info(i)); i++) {
-		if (!strcmp(info->name, "yield_policy"))
-			break;
-	}
 	if (!strcmp(text, "all")) {
 		for (r->nr_policies = 0; info->words[r->nr_policies]; r->nr_policies++)
 			r->policies[r->nr_policies] = info->words[r->nr_policies];
@@ -140,10 +134,11 @@ static void parse_policies(struct request *r, char *text)
 
 static void print_knobs(const struct sched_knobs *knobs)
 {
-	const struct sched_knob_info *i;
 	char value[64];
 
-	for (u32 n = 0; (i = sched_knob_info(n)); n++) {
+	for (u32 n = 0; n < sched_knob_table.nr; n++) {
+		const struct knob_info *i = &sched_knob_table.knob[n];
+
 		sched_knob_get(knobs, i->name, value, sizeof(value));
 		printf("%-24s %-12s %s\n", i->name, value, i->text);
 		for (u32 c = 0; i->words[c]; c++)

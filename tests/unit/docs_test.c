@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The generated pages of docs/ say what the source says (docs/config.md: config_test.c). */
-// sources: hv/knobs.c hv/sched/knobs.c hv/spin/knobs.c hv/lib/fmt.c hv/lib/string.c
+// sources: hv/knobs.c hv/sched/knobs.c hv/spin/knobs.c hv/lib/fmt.c hv/lib/knob.c hv/lib/string.c
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -51,9 +51,12 @@ static void unicast_is_outstanding_until_its_eoi(void **state)
 		fix_online(3, x2apic);
 		fix_ipi(A, 1, V, 100);
 		assert_string_equal(waits(A, 150), "1:40");
+		assert_int_equal(ipi_track_sender(&B->track, V), -1); /* not in service yet */
 		accept(B, 200);
+		assert_int_equal(ipi_track_sender(&B->track, V), 0);
 		assert_string_equal(waits(A, 250), "1:40");
 		vlapic_eoi(B, 300);
+		assert_int_equal(ipi_track_sender(&B->track, V), -1);
 		assert_string_equal(waits(A, 350), "");
 		assert_int_equal(A->count.ipi_tracked, 1);
 		assert_int_equal(B->count.eoi_matched, 1);

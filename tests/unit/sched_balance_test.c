@@ -2,7 +2,7 @@
 // Placement and balancing: where a vCPU wakes up, what an idle pCPU pulls, what the periodic pass
 // moves, and that affinity is never broken.
 // sources: hv/sched/rq.c hv/sched/pick.c hv/sched/core.c hv/sched/account.c
-// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c
+// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c hv/lib/knob.c
 #include "tests/sim/world.h"
 
 static void allow(struct world *w, struct sched_vcpu *v, u64 mask)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The books: counters, histograms, idle time, fairness errors, weights.
 // sources: hv/sched/rq.c hv/sched/pick.c hv/sched/core.c hv/sched/account.c
-// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c
+// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c hv/lib/knob.c
 #include "tests/sim/world.h"
 
 static void histograms_and_counters_tell_the_story(void **state)

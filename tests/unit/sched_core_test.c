@@ -2,7 +2,7 @@
 // What the scheduler promises, one behaviour a test: shares in each mode, slices and protection,
 // preemption, blocking and waking, the features.
 // sources: hv/sched/rq.c hv/sched/pick.c hv/sched/core.c hv/sched/account.c
-// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c
+// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c hv/lib/knob.c
 #include "tests/sim/world.h"
 
 static void within(u64 value, u64 expected, u64 per_mille)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The knobs as text, their defaults, and the histogram.
-// sources: hv/sched/knobs.c hv/lib/fmt.c
+// sources: hv/sched/knobs.c hv/lib/fmt.c hv/lib/knob.c
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -47,9 +47,11 @@ static void every_knob_reads_back_what_was_set(void **state)
 	u32 n = 0;
 
 	sched_knobs_init(&k, 1);
-	for (const struct sched_knob_info *i; (i = sched_knob_info(n)); n++) {
+	for (; n < sched_knob_table.nr; n++) {
+		const struct knob_info *i = &sched_knob_table.knob[n];
+
 		assert_true(i->text && i->text[0]);
-		if (i->kind == SCHED_KNOB_FEATURE) {
+		if (i->kind == KNOB_SWITCH) {
 			assert_int_equal(sched_knob_set(&k, i->name, "off"), 0);
 			assert_int_equal(sched_knob_get(&k, i->name, buf, sizeof(buf)), 0);
 			assert_string_equal(buf, "off");
@@ -57,7 +59,7 @@ static void every_knob_reads_back_what_was_set(void **state)
 			sched_knob_get(&k, i->name, buf, sizeof(buf));
 			assert_string_equal(buf, "on");
 			assert_int_equal(sched_knob_set(&k, i->name, "yes"), E_INVAL);
-		} else if (i->kind == SCHED_KNOB_NUMBER) {
+		} else if (i->kind == KNOB_NUMBER) {
 			assert_int_equal(sched_knob_set(&k, i->name, "1000000"), 0);
 			sched_knob_get(&k, i->name, buf, sizeof(buf));
 			assert_string_equal(buf, "1000000");
@@ -128,6 +130,32 @@ static void the_histogram_counts_by_powers_of_two(void **state)
 	}
 }
 
+static void a_histogram_without_what_it_was_before(void **state)
+{
+	struct hist h = {0}, base, fresh = {0};
+
+	hist_add(&h, 5);
+	hist_add(&h, 100000);
+	base = h;
+	for (u64 i = 1; i <= 20; i++) {
+		hist_add(&h, i);
+		hist_add(&fresh, i);
+	}
+	hist_subtract(&h, &base);
+	assert_int_equal(hist_count(&h), 20);
+	assert_int_equal(h.sum, fresh.sum);
+	assert_memory_equal(h.bucket, fresh.bucket, sizeof(h.bucket));
+	assert_int_equal(h.max, 31); /* a bound: the top of the bucket of 20, not 100000 */
+	base = h;
+	hist_subtract(&h, &base);
+	assert_int_equal(hist_count(&h), 0);
+	assert_int_equal(h.max, 0);
+	hist_add(&h, UINT64_MAX);
+	base = (struct hist){0};
+	hist_subtract(&h, &base);
+	assert_true(h.max == UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +164,7 @@ int main(void)
 	    cmocka_unit_test(every_knob_reads_back_what_was_set),
 	    cmocka_unit_test(the_policies_have_the_names_of_the_design),
 	    cmocka_unit_test(the_histogram_counts_by_powers_of_two),
+	    cmocka_unit_test(a_histogram_without_what_it_was_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 // One test for each mistake that reviewers found in earlier attempts at lag credit, and for each
 // known failure of other schedulers. Every test fails if the mistake is put into hv/sched.
 // sources: hv/sched/rq.c hv/sched/pick.c hv/sched/core.c hv/sched/account.c
-// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c
+// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c hv/lib/knob.c
 #include "tests/sim/world.h"
 
 #include <signal.h>

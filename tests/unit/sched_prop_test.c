@@ -3,7 +3,7 @@
 // yields and knob changes, compared with the exact model (tests/sim/exact.h) after every step.
 // SCHED_TEST_STEPS=N runs N steps per scenario instead of the usual number (make test-long).
 // sources: hv/sched/rq.c hv/sched/pick.c hv/sched/core.c hv/sched/account.c
-// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c
+// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c hv/lib/knob.c
 #include "tests/sim/world.h"
 
 /* What the test itself keeps of each vCPU, to compare the books with. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The yield policies: what each does to lags, who pays, and their limits.
 // sources: hv/sched/rq.c hv/sched/pick.c hv/sched/core.c hv/sched/account.c
-// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c
+// sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c hv/lib/knob.c
 #include "tests/sim/world.h"
 
 static struct world *busy(const char *policy, u32 n, const u32 *weights)

@@ -4,7 +4,7 @@
  * shared state under threads. SPIN_TEST_STEPS makes it longer.
  */
 // sources: hv/spin/spin.c hv/spin/policy.c hv/spin/ple.c hv/spin/knobs.c hv/apic/ipi_track.c
-// sources: hv/lib/fmt.c
+// sources: hv/lib/fmt.c hv/lib/knob.c
 // libs: -lpthread
 #include <pthread.h>
 #include <sched.h>

@@ -6,7 +6,7 @@
  */
 // sources: hv/spin/spin.c hv/spin/policy.c hv/spin/ple.c hv/spin/knobs.c hv/apic/ipi_track.c
 // sources: hv/sched/rq.c hv/sched/pick.c hv/sched/core.c hv/sched/account.c hv/sched/yield.c
-// sources: hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c
+// sources: hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c hv/lib/knob.c
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whom a spinner yields to, for each candidate policy, under run states that the test scripts. */
 // sources: hv/spin/spin.c hv/spin/policy.c hv/spin/ple.c hv/spin/knobs.c hv/apic/ipi_track.c
-// sources: hv/lib/fmt.c
+// sources: hv/lib/fmt.c hv/lib/knob.c
 #include "tests/unit/spin_fixture.h"
 
 #define ALL_POLICIES                                                                               \

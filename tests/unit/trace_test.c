@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The trace: what is written is read, what was overwritten is counted, and nothing is read half. */
 // sources: hv/trace.c hv/spin/spin.c hv/spin/policy.c hv/spin/ple.c hv/spin/knobs.c
-// sources: hv/apic/ipi_track.c hv/lib/fmt.c
+// sources: hv/apic/ipi_track.c hv/lib/fmt.c hv/lib/knob.c
 // libs: -lpthread
 #include <pthread.h>
 #include <sched.h>

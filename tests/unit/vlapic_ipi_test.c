@@ -452,6 +452,53 @@ static void both_ways_do_the_same(void **state)
 	}
 }
 
+/* ---- What the trace asks: to how many others, without sending ---- */
+
+static u32 asked(u32 dest, u32 low, u32 *only)
+{
+	u64 before = fix_who_has(V), icr;
+	u32 others;
+
+	icr = (l->mode == VLAPIC_X2APIC ? (u64)dest << 32 : (u64)dest << 56) | low | V;
+	*only = 99;
+	others = vlapic_icr_receivers(l, icr, only);
+	assert_int_equal(fix_who_has(V), before);
+	return others;
+}
+
+static void the_number_of_receivers_is_known_before_they_are_sent_to(void **state)
+{
+	u32 only;
+
+	for (int x2apic = 0; x2apic < 2; x2apic++) {
+		fix_online(4, x2apic);
+		fix_clear_irr();
+		assert_int_equal(asked(2, 0, &only), 1);
+		assert_int_equal(only, 2);
+		assert_int_equal(asked(0, 0, &only), 0);
+		assert_int_equal(asked(0, SELF, &only), 0);
+		assert_int_equal(asked(7, 0, &only), 0);
+		assert_int_equal(asked(x2apic ? UINT32_MAX : 0xff, 0, &only), 3);
+		assert_int_equal(asked(0, ALL, &only), 3);
+		assert_int_equal(asked(0, OTHERS, &only), 3);
+		assert_int_equal(asked(2, 4 << 8, &only), 0);
+		assert_int_equal(asked(0, 5 << 8 | OTHERS, &only), 0);
+		assert_int_equal(asked(1, LOWEST, &only), 1);
+		fix_write(&fix_cpu[2], APIC_SVR, 0xff); /* software-disabled */
+		assert_int_equal(asked(2, 0, &only), 0);
+		assert_int_equal(asked(0, OTHERS, &only), 2);
+	}
+}
+
+static void a_vector_that_is_not_allowed_has_no_receivers(void **state)
+{
+	u32 only;
+
+	fix_online(2, true);
+	assert_int_equal(vlapic_icr_receivers(l, 1ull << 32 | 15, &only), 0);
+	assert_int_equal(vlapic_icr_receivers(l, 1ull << 32 | 16, &only), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -482,6 +529,8 @@ int main(void)
 	    cmocka_unit_test(device_nmi_and_init_arrive),
 	    cmocka_unit_test(the_short_way_takes_plain_unicasts_and_nothing_else),
 	    cmocka_unit_test(both_ways_do_the_same),
+	    cmocka_unit_test(the_number_of_receivers_is_known_before_they_are_sent_to),
+	    cmocka_unit_test(a_vector_that_is_not_allowed_has_no_receivers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,11 +44,20 @@ def console_command(com1, text):
     com1.sendall(b"~ # ")
 
 
-def control_command(com2, text):
+def control_command(com1, com2, text):
     if text == "stats json":
         com2.sendall(json.dumps({"vms": []}).encode() + b"\n.ok\n")
     elif text.startswith("vm "):
         com2.sendall(b".ok\n")
+    elif text == "say bye":
+        com1.sendall(b"\r\nbye\r\n")
+        com2.sendall(b".ok\n")
+    elif text == "silence":
+        pass
+    elif text.startswith("knob "):
+        com2.sendall(text.encode() + b"\n.ok\n")
+    elif text == "trace dump 500":
+        com2.sendall(b"trace hz=1000000\ntrace 0 5 wake 0/1 pcpu=0 preempts=0\n.ok\n")
     elif text == "dots":
         com2.sendall(b"..one\n...two\nthree\n.ok\n")
     elif text == "long":
@@ -86,7 +95,7 @@ def main(com1, com2, *words):
                     com1.sendall(command + b"\r\n")
                     console_command(com1, command.decode())
                 else:
-                    control_command(com2, command.decode())
+                    control_command(com1, com2, command.decode())
 
 
 if __name__ == "__main__":

@@ -87,7 +87,8 @@ class Spin(unittest.TestCase):
     def test_the_table_has_a_line_for_each_yield_policy(self):
         rows = [{"candidate": c, "yield": y, "ticks": 1000 * i, "attempted": 40, "successful": i}
                 for i, (c, y) in enumerate((c, y) for c in spin.CANDIDATES for y in spin.YIELDS)]
-        printed = spin.text({"ips": 1, "ipis": 40, "rows": rows}).split("\n")[2:]
+        printed = spin.text({"ips": 1, "ipis": 40,
+                             "loads": [{"gap": 1, "rows": rows}]}).split("\n")[4:]
         self.assertEqual(len(printed), 2 + len(spin.YIELDS))
         self.assertRegex(printed[2], r"^\| forfeit +\| +0 \| +0\.0 % \| +5,000 \| +12\.5 %")
 

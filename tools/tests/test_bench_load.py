@@ -70,6 +70,12 @@ class Configs(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertNotIn("vlag.cfg:", done.stderr)
 
+    def test_the_part_of_make_bench_has_four_pairs(self):
+        policies = [load.parse_policy(pair) for pair in load.PAIRS]
+        self.assertEqual(policies[1], ("(ipi, credit)", {"candidate_policy": "ipi",
+                                                         "yield_policy": "credit"}))
+        self.assertEqual(len({name for name, _ in policies}), 4)
+
     def test_the_matrix_has_every_point_with_a_name_of_its_own(self):
         points = load.matrix(["hackbench", "pigz"], [2, 3],
                              [load.parse_policy(text) for text in ("", "a=1")], ["none", "steald"])

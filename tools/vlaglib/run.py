@@ -2,6 +2,7 @@
 """`vlag run`: boots a config or an image, streams the console, exits with what was seen."""
 
 import argparse
+import contextlib
 import os
 import pathlib
 import re
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from . import errors, image, machine, platforms, session, terminal
+from . import errors, image, machine, platforms, server, session, terminal
 from .errors import ToolError
 from .session import Step
 from .terminal import say
@@ -107,6 +108,8 @@ def add_parser(commands):
                         help="ask the monitor (repeatable)")
     parser.add_argument("--stats", metavar="FILE", help="write the statistics, as JSON")
     parser.add_argument("--log", metavar="FILE", help="write the console's bytes, firmware's too")
+    parser.add_argument("--socket", metavar="PATH", help="answer `vlag stats`, `set`, `top`, `ask`, "
+                                                           "`trace` at this Unix socket")
     parser.add_argument("--timeout", type=float, metavar="S", help="host seconds")
     parser.add_argument("--keep", metavar="DIR",
                         help="work in this folder and keep it: image, emulator's files and logs")
@@ -158,17 +161,19 @@ def _on_signal(number, _frame):
 
 def _boot(args, platform, folder, disk, options, steps, keyboard, log, to_the_end, monitor_at_end):
     start = time.monotonic()
-    host = machine.Machine(platform, folder, disk, options)
-    try:
-        with terminal.Raw(keyboard):
-            if keyboard is not None:
-                say("Ctrl-A x ends the machine, Ctrl-A h shows the hypervisor's keys")
-            driver = session.Session(host, steps, options, timeout=args.timeout, log=log,
-                                     keyboard=keyboard, to_the_end=to_the_end,
-                                     monitor_at_end=monitor_at_end)
-            status = driver.run()
-    finally:
-        host.stop()
+    with contextlib.ExitStack() as stack:
+        listener = None
+        if args.socket:
+            listener = stack.enter_context(contextlib.closing(server.Server(args.socket)))
+        host = machine.Machine(platform, folder, disk, options)
+        stack.callback(host.stop)
+        stack.enter_context(terminal.Raw(keyboard))
+        if keyboard is not None:
+            say("Ctrl-A x ends the machine, Ctrl-A h shows the hypervisor's keys")
+        driver = session.Session(host, steps, options, timeout=args.timeout, log=log,
+                                 keyboard=keyboard, to_the_end=to_the_end,
+                                 monitor_at_end=monitor_at_end, server=listener)
+        status = driver.run()
     ticks = host.ticks()
     say(f"{platform.name}, {options.pcpus} pCPU{'s' * (options.pcpus > 1)}: " +
         (f"{ticks:,} ticks, " if ticks else "") + f"{time.monotonic() - start:.1f} s")

@@ -26,11 +26,11 @@ class Session:
     """One run of a Machine.
 
     @steps: Step tuples in order; @to_the_end: go on to the machine's end after the last of them;
-    @monitor_at_end: the hypervisor stays in its monitor when all VMs have ended.
+    @server: a Server whose clients ask the monitor, too; @monitor_at_end: the hypervisor stays in its monitor when all VMs have ended.
     """
 
     def __init__(self, machine, steps, options, timeout=None, log=None, keyboard=None,
-                 to_the_end=False, monitor_at_end=False):
+                 to_the_end=False, monitor_at_end=False, server=None):
         self.machine, self.console, self.control = machine, Console(), Control()
         self._steps = collections.deque(steps)
         self._options, self._timeout, self._log = options, timeout, log
@@ -42,6 +42,7 @@ class Session:
         self._status_line = terminal.StatusLine()
         self._transcript = open(machine.folder / "control.log", "wb", buffering=0)
         self._asked = False  # the current step's command is on its way
+        self._server, self._client = server, None  # whose question is on its way
         self._firmware = b""  # the last of what the firmware printed
         self._line_open = False
         self._is_tty = sys.stdout.isatty()
@@ -52,6 +53,7 @@ class Session:
         """Runs until the steps are done, the machine has ended or the time is up: exit status."""
         start = time.monotonic()
         while True:
+            self._serve()
             status = self._decide(start)
             if status is not None:
                 break
@@ -72,8 +74,11 @@ class Session:
         com1, com2 = self.machine.com1, self.machine.com2
         lines = [line for line in (com1, com2) if line.open]
         inputs = lines + ([self._keyboard] if self._keyboard is not None else [])
-        readable, writable, _ = select.select(inputs, [line for line in lines if line.pending], [],
-                                              0.2)
+        clients = self._server.clients if self._server is not None else []
+        if self._server is not None:
+            inputs += [self._server] + clients
+        readable, writable, _ = select.select(
+            inputs, [line for line in lines + clients if line.pending], [], 0.2)
         for line in writable:
             line.flush()
         if com1 in readable:
@@ -84,6 +89,33 @@ class Session:
             self.control.feed(data)
         if self._keyboard in readable:
             self._from_keyboard()
+        for client in clients:
+            if client in readable:
+                self._server.read(client)
+        if self._server is not None and self._server in readable:
+            self._server.accept()
+
+    def _serve(self):
+        """Carries one question of a client to the machine, or its answer back."""
+        if self._server is None or not self.control.ready:
+            return
+        self._server.greet(self.control.version)
+        if self._asked:
+            return
+        if self._client is not None:
+            answer = self.control.answer()
+            if answer is None:
+                return
+            self._server.reply(self._client, answer)
+            self._client = None
+        question = self._server.question()
+        if question is not None:
+            self._client, command = question
+            self._send(command)
+
+    def _send(self, command):
+        self._transcript.write(b"> " + command.encode() + b"\n")
+        self.machine.com2.write(command.encode() + b"\n")
 
     def _from_keyboard(self):
         try:
@@ -144,6 +176,8 @@ class Session:
             if self._monitor_at_end:
                 if waited_for is None or waited_for.kind == "until":
                     return self._ended(waited_for)
+            elif self._server is not None:
+                pass  # its clients may still ask, and start one again
             elif self._ended_at is None:
                 self._ended_at = time.monotonic()
             elif time.monotonic() > self._ended_at + POWER_OFF_SECONDS:
@@ -190,12 +224,11 @@ class Session:
         """One command on the control line: True when done, False to wait, or an exit status."""
         if step.kind == "stats" and self._to_the_end and not self.console.all_ended:
             return False
-        if not self.control.ready:
+        if not self.control.ready or self._client is not None:
             return False
         if not self._asked:
             command = step.value if step.kind == "cmd" else "stats json"
-            self._transcript.write(b"> " + command.encode() + b"\n")
-            self.machine.com2.write(command.encode() + b"\n")
+            self._send(command)
             self._asked = True
         answer = self.control.answer()
         if answer is None:

@@ -33,6 +33,15 @@ _BAD_KNOB = re.compile(r"^vlag: .*\[knobs\].*$", re.M)
 COUNTERS = ("exits_total", "wait_ns", "directed_yield_attempted", "directed_yield_successful")
 
 
+# Candidate and yield policies that are compared most.
+PAIRS = [f"({candidates}, {policy}): candidate_policy={candidates} yield_policy={policy}"
+         for candidates, policy in (("kvm", "forfeit"), ("ipi", "credit"), ("exact", "transfer"),
+                                    ("exact", "auto"))]
+# The matrix of `make bench BENCH=load`.
+PART_WORKLOADS = ("ipistorm mode=munmap fanout=1", "lockstorm", "hackbench", "dbench")
+PART_VMS = (2, 3, 4)
+
+
 class Guests:
     """What the VMs of every point have in common."""
 
@@ -200,6 +209,18 @@ def measure_all(setup, guests, points, tell):
         rows.append(measure_point(setup, guests, point))
         tell(compare(rows))
     return rows
+
+
+def measure(setup):
+    """The part `load` of tools/bench/run."""
+    guests = Guests(setup.guest("guest/bzImage"), setup.guest("guest/initramfs-load.cpio"),
+                    memory="128M")
+    points = matrix(PART_WORKLOADS, PART_VMS, [parse_policy(pair) for pair in PAIRS], ["none"])
+    return {"rows": measure_all(setup, guests, points, lambda rows: None)}
+
+
+def part_text(result):
+    return text(result["rows"]) + "\n\n" + notes(result["rows"])
 
 
 def text(rows):

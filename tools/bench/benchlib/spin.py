@@ -12,7 +12,8 @@ from . import table, vlagrun
 
 IPS = 400_000_000  # as for KVM's figures: a slice is long compared with what is measured
 IPIS, ROUNDS = 100, 50
-GAP = 30_000  # instructions from one IPI to the next: an eighth of the slice, more or less
+SLICE = 280_000  # ticks: base_slice_ns at IPS
+GAPS = (30_000, 400_000)  # instructions from one IPI to the next, on average
 CANDIDATES = ("kvm", "ipi", "exact")
 YIELDS = ("forfeit", "deboost", "credit", "transfer", "auto")
 PAIRS = (("kvm", "forfeit"), ("ipi", "credit"), ("exact", "transfer"), ("exact", "auto"))
@@ -63,8 +64,10 @@ def measure(setup):
     """Every candidate policy with every yield policy, 4 vCPUs on one pCPU."""
     pairs = [(candidate, policy) for candidate in CANDIDATES for policy in YIELDS]
     return {"ips": IPS, "ipis": IPIS,
-            "rows": _run(setup, "yield", "ipi-yield", "ipi_to_ack", pairs, 1, IPS, vcpus=4,
-                         cmdline=f"n={IPIS} gap={GAP}")}
+            "loads": [{"gap": gap, "rows": _run(setup, f"yield-{gap}", "ipi-yield", "ipi_to_ack",
+                                                pairs, 1, IPS, vcpus=4,
+                                                cmdline=f"n={IPIS} gap={gap}")}
+                      for gap in GAPS]}
 
 
 def measure_token(setup):
@@ -82,17 +85,27 @@ def _success(row):
     return f"{100 * row['successful'] / row['attempted']:.1f} %" if row["attempted"] else None
 
 
-def text(result):
-    """The table of measure(): a line for each yield policy."""
-    rows = {(row["candidate"], row["yield"]): row for row in result["rows"]}
-    cells = [[policy, *(cell for candidate in CANDIDATES for row in [rows[candidate, policy]]
-                        for cell in (row["ticks"], _success(row)))] for policy in YIELDS]
+def _table(rows):
+    """A line for each yield policy."""
+    by_pair = {(row["candidate"], row["yield"]): row for row in rows}
+    cells = []
+    for policy in YIELDS:
+        of_policy = [by_pair[candidate, policy] for candidate in CANDIDATES]
+        cells.append([policy, *(cell for row in of_policy
+                                for cell in (row["ticks"], _success(row)))])
     head = ["yield policy", *(cell for candidate in CANDIDATES
                               for cell in (f"{candidate}: ticks", "success"))]
-    return "\n".join([
-        f"One IPI after another to a vCPU that waits for the same pCPU among two that compute: "
-        f"ticks until its acknowledgement, median of {result['ipis']}; directed yields after which "
-        f"their target ran next. ips={result['ips']:,}.", "", table.render(head, cells)])
+    return table.render(head, cells)
+
+
+def text(result):
+    """The tables of measure(): one for each load."""
+    parts = ["One IPI after another to a vCPU that waits for the same pCPU among two that compute: "
+             f"ticks until its acknowledgement, median of {result['ipis']}; directed yields after "
+             f"which their target ran next. ips={result['ips']:,}, a slice is {SLICE:,} ticks."]
+    for load in result["loads"]:
+        parts += ["", f"{load['gap']:,} instructions between two IPIs:", "", _table(load["rows"])]
+    return "\n".join(parts)
 
 
 def token_text(result):

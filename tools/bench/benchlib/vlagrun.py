@@ -9,6 +9,7 @@ import sys
 from vlaglib.errors import ToolError
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+ATTACHED = "vlag: console of vm"
 SECONDS = 3600  # host time, for a machine that hangs; never a figure to measure by
 
 
@@ -44,8 +45,8 @@ def tiny_config(setup, guest, cmdline="", vcpus=1, **keys):
 
 def run(setup, name, config, until, pcpus=1, command=None, keys=None, more=()):
     """Boots @config until the regular expression @until is seen: (console, statistics). The
-    monitor's answer to @command is a part of the console. @keys are typed at the beginning, @more
-    are further arguments of `vlag run`."""
+    monitor's answer to @command is a part of the console. @keys are typed once the hypervisor
+    has attached the console to the first VM, @more are further arguments of `vlag run`."""
     folder = setup.folder(name)
     path, stats = folder / "vlag.cfg", folder / "stats.json"
     path.write_text(config, encoding="utf-8")
@@ -53,8 +54,9 @@ def run(setup, name, config, until, pcpus=1, command=None, keys=None, more=()):
     say(f"{name}: {pcpus} pCPU{'s' * (pcpus > 1)}")
     done = subprocess.run(
         [ROOT / "tools/vlag", "run", "-c", path, "--efi", setup.efi, "--platform", "bochs",
-         "--pcpus", str(pcpus), *more, *(["--send", keys] if keys else []), "--until", until,
-         *(["--cmd", command] if command else []),
+         "--pcpus", str(pcpus), *more,
+         *(["--until", ATTACHED, "--send", keys] if keys else []),
+         "--until", until, *(["--cmd", command] if command else []),
          "--stats", stats, "--log", folder / "console.log", "--timeout", str(SECONDS)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
