@@ -100,8 +100,8 @@ class OnePcpu(Scheduled):
     """VMs with one vCPU share a pCPU."""
 
     config = (knobs(base_slice_ns=SLICE_NS) +
-              busy("first", cmdline=f"tell={INTERVAL}") + busy("second") + busy("asleep", 2, "idle=1") +
-              busy("heavy", weight=2048, autostart="no"))
+              busy("first", cmdline=f"tell={INTERVAL}") + busy("second") +
+              busy("asleep", 2, "idle=1") + busy("heavy", weight=2048, autostart="no"))
     args = ["--until", "asleep. busy: 2 CPUs sleep", *interval(),
             *monitor("vm stop second", "vm start heavy"), "--until", "heavy. busy: 1 CPUs",
             *interval()]
