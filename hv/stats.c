@@ -13,6 +13,7 @@
 #include "hv/pcpu.h"
 #include "hv/pv/edge.h"
 #include "hv/tsc.h"
+#include "hv/vm/run.h"
 #include "hv/vm/vcpu.h"
 #include "hv/vmx/exit.h"
 #include "hv/x86/cpu.h"
@@ -182,6 +183,7 @@ static void vm_table(struct out *out, const struct vm *vm)
 
 void stats_table(struct out *out)
 {
+	pcpus_charge();
 	for (u32 i = 0; i < nr_vms; i++) {
 		for (u32 k = 0; k < vms[i]->nr_vcpus; k++)
 			vcpu_table(out, vms[i]->vcpus[k]);
@@ -377,6 +379,7 @@ void stats_json(struct out *out)
 {
 	struct json j = {.out = out};
 
+	pcpus_charge();
 	json_open(&j, NULL, '{');
 	json_text(&j, "version", VLAG_VERSION);
 	json_u64(&j, "tsc_hz", tsc_hz());
@@ -501,6 +504,7 @@ static void prom_vms(struct out *out)
 
 void stats_prom(struct out *out)
 {
+	pcpus_charge();
 	prom_head(out, "build_info", "gauge", "the hypervisor's version");
 	out_print(out, "vlag_build_info{version=\"%s\"} 1\n", VLAG_VERSION);
 	prom_head(out, "uptime_ns", "gauge", "time since the hypervisor started");
@@ -555,6 +559,7 @@ void stats_reset(void)
 {
 	const struct vcpu *v;
 
+	pcpus_charge();
 	FOR_EACH_VCPU(v)
 	reset_vcpu(v);
 	for (u32 i = 0; i < nr_pcpus; i++) {

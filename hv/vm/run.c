@@ -412,11 +412,20 @@ void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns)
 	rq_unlock(p, false);
 }
 
+void pcpus_charge(void)
+{
+	for (u32 i = 0; i < nr_pcpus; i++) {
+		rq_lock(pcpus[i], rdtsc());
+		sched_update_curr(&pcpus[i]->rq);
+		rq_unlock(pcpus[i], false);
+	}
+}
+
 /* Nobody to run: sleep until an interrupt. This pCPU's bit in idle_pcpus was set under the lock, so
  * a waker sends one. */
 static void idle(struct pcpu *p)
 {
-	u64 start = rdtsc(), wake_at = READ_ONCE(p->timers.next);
+	u64 start = rdtsc(), wake_at = READ_ONCE(p->timers.next), now;
 
 	if (p->id == 0) {
 		if (start >= p->next_poll) {
@@ -429,8 +438,10 @@ static void idle(struct pcpu *p)
 		lapic_timer_arm(wake_at);
 	if (!READ_ONCE(p->rq.nr_running) && !READ_ONCE(p->call_fn))
 		sti_hlt_cli();
-	p->idle_ticks += rdtsc() - start;
-	timers_run(&p->timers, rdtsc());
+	now = rdtsc();
+	p->idle_ticks += now - start;
+	if (unlikely(READ_ONCE(p->timers.next) <= now))
+		timers_run(&p->timers, now);
 }
 
 /* Runs @v until it leaves. */

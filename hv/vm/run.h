@@ -58,4 +58,8 @@ void pcpu_serve(void);
  * host_poll_ticks). */
 void pcpu_call(struct pcpu *p, void (*fn)(void *arg), void *arg);
 
+/* Charges every vCPU that runs up to now: alone on a pCPU it may not have been for long. Before
+ * counters are read. Takes each run queue's lock. */
+void pcpus_charge(void);
+
 #endif
