@@ -109,6 +109,7 @@ static const char *vcpu_state_text(const struct vcpu *v)
 
 static const char *cmd_vcpu(struct out *out, char **word, u32 n)
 {
+	vcpus_charge();
 	out_print(out, "vm/vcpu              pcpu state      apic    run ms   wait ms      exits   "
 		       "switches\n");
 	for (u32 i = 0; i < nr_vms; i++) {
@@ -134,7 +135,7 @@ static const char *cmd_pcpu(struct out *out, char **word, u32 n)
 		const struct vcpu *v = READ_ONCE(p->current);
 
 		out_print(out, "%4u %4u VMX on   %8ld %10lu %10lu %10lu  %s%s", i, p->apic_id,
-			  p->tsc_skew, tsc_to_ns(p->idle_ticks) / 1000000, p->nr_switches,
+			  p->tsc_skew, tsc_to_ns(pcpu_idle_ticks(p)) / 1000000, p->nr_switches,
 			  p->nr_kicks, v ? v->vm->name : "idle", v ? "/" : "\n");
 		if (v)
 			out_print(out, "%u\n", v->id);

@@ -51,7 +51,8 @@ struct pcpu {
 	 */
 	u64 timer_advance, wake_advance;
 	u64 vmxon_pa;
-	u64 idle_ticks;	      /* TSC ticks spent in HLT */
+	u64 idle_ticks;	      /* TSC ticks spent in HLT, but for the HLT that goes on */
+	u64 idle_start;	      /* since when that one goes on, host TSC; 0: this pCPU is not idle */
 	u64 nr_switches;      /* vCPU to another vCPU */
 	u64 nr_kicks;	      /* reschedule IPIs received */
 	u64 nr_timer_irqs;    /* host LAPIC timer interrupts */

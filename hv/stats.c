@@ -67,6 +67,11 @@ static struct pcpu_base {
 #define SINCE(v, field, now) ((now) - ((v)->stats_base ? (v)->stats_base->field : 0))
 #define PCPU_SINCE(p, field) ((p)->field - pcpu_base[(p)->id].field)
 
+static u64 idle_ns(const struct pcpu *p)
+{
+	return tsc_to_ns(pcpu_idle_ticks(p) - pcpu_base[p->id].idle_ticks);
+}
+
 static u64 run_ns(const struct vcpu *v)
 {
 	return SINCE(v, run_ns, v->sched.stats.run_ns);
@@ -183,7 +188,7 @@ static void vm_table(struct out *out, const struct vm *vm)
 
 void stats_table(struct out *out)
 {
-	pcpus_charge();
+	vcpus_charge();
 	for (u32 i = 0; i < nr_vms; i++) {
 		for (u32 k = 0; k < vms[i]->nr_vcpus; k++)
 			vcpu_table(out, vms[i]->vcpus[k]);
@@ -367,7 +372,7 @@ static void json_pcpu(struct json *j, const struct pcpu *p)
 	json_u64(j, "id", p->id);
 	json_u64(j, "apic_id", p->apic_id);
 	json_s64(j, "tsc_skew", p->tsc_skew);
-	json_u64(j, "idle_ns", tsc_to_ns(PCPU_SINCE(p, idle_ticks)));
+	json_u64(j, "idle_ns", idle_ns(p));
 	json_u64(j, "switches", PCPU_SINCE(p, nr_switches));
 	json_u64(j, "kicks", PCPU_SINCE(p, nr_kicks));
 	json_u64(j, "timer_irqs", PCPU_SINCE(p, nr_timer_irqs));
@@ -379,7 +384,7 @@ void stats_json(struct out *out)
 {
 	struct json j = {.out = out};
 
-	pcpus_charge();
+	vcpus_charge();
 	json_open(&j, NULL, '{');
 	json_text(&j, "version", VLAG_VERSION);
 	json_u64(&j, "tsc_hz", tsc_hz());
@@ -476,16 +481,18 @@ static void prom_hist(struct out *out, const struct hist_info *info)
 
 static void prom_pcpus(struct out *out)
 {
-#define X(field, name, value, text)                                                                \
+	prom_head(out, "pcpu_idle_ns_total", "counter", "time with nothing to run");
+	for (u32 i = 0; i < nr_pcpus; i++)
+		out_print(out, "vlag_pcpu_idle_ns_total{pcpu=\"%u\"} %lu\n", i, idle_ns(pcpus[i]));
+#define X(field, name, text)                                                                       \
 	prom_head(out, "pcpu_" name "_total", "counter", text);                                    \
 	for (u32 i = 0; i < nr_pcpus; i++)                                                         \
 		out_print(out, "vlag_pcpu_" name "_total{pcpu=\"%u\"} %lu\n", i,                   \
-			  value(PCPU_SINCE(pcpus[i], field)));
-	X(idle_ticks, "idle_ns", tsc_to_ns, "time with nothing to run")
-	X(nr_switches, "switches", , "from one vCPU to another")
-	X(nr_kicks, "kicks", , "reschedule IPIs received")
-	X(nr_timer_irqs, "timer_irqs", , "interrupts of the host's LAPIC timer")
-	X(nr_spurious_irqs, "spurious_irqs", , "interrupts that nobody expected")
+			  PCPU_SINCE(pcpus[i], field));
+	X(nr_switches, "switches", "from one vCPU to another")
+	X(nr_kicks, "kicks", "reschedule IPIs received")
+	X(nr_timer_irqs, "timer_irqs", "interrupts of the host's LAPIC timer")
+	X(nr_spurious_irqs, "spurious_irqs", "interrupts that nobody expected")
 #undef X
 }
 
@@ -504,7 +511,7 @@ static void prom_vms(struct out *out)
 
 void stats_prom(struct out *out)
 {
-	pcpus_charge();
+	vcpus_charge();
 	prom_head(out, "build_info", "gauge", "the hypervisor's version");
 	out_print(out, "vlag_build_info{version=\"%s\"} 1\n", VLAG_VERSION);
 	prom_head(out, "uptime_ns", "gauge", "time since the hypervisor started");
@@ -559,13 +566,13 @@ void stats_reset(void)
 {
 	const struct vcpu *v;
 
-	pcpus_charge();
+	vcpus_charge();
 	FOR_EACH_VCPU(v)
 	reset_vcpu(v);
 	for (u32 i = 0; i < nr_pcpus; i++) {
 		const struct pcpu *p = pcpus[i];
 
-		pcpu_base[i] = (struct pcpu_base){p->idle_ticks, p->nr_switches, p->nr_kicks,
+		pcpu_base[i] = (struct pcpu_base){pcpu_idle_ticks(p), p->nr_switches, p->nr_kicks,
 						  p->nr_timer_irqs, p->nr_spurious_irqs};
 	}
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Measurements in Bochs; docs/benchmarks.md says what they mean. Minutes, and no part of `make test`.
 
-BENCH ?= # parts to measure (paths token boot size; load, peer), further arguments of tools/bench/run
+BENCH ?= # parts to measure (paths token yield boot size; load, peer), further arguments of tools/bench/run
 BENCH_DEPS := $(B)/bench/offsets.bin
 
 bench: ## measure path lengths, boot cost and size: tables, and build/bench/bench.json (BENCH="paths ..." : parts of it)

@@ -412,13 +412,20 @@ void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns)
 	rq_unlock(p, false);
 }
 
-void pcpus_charge(void)
+void vcpus_charge(void)
 {
 	for (u32 i = 0; i < nr_pcpus; i++) {
 		rq_lock(pcpus[i], rdtsc());
 		sched_update_curr(&pcpus[i]->rq);
 		rq_unlock(pcpus[i], false);
 	}
+}
+
+u64 pcpu_idle_ticks(const struct pcpu *p)
+{
+	u64 start = READ_ONCE(p->idle_start), now = rdtsc();
+
+	return READ_ONCE(p->idle_ticks) + (start && now > start ? now - start : 0);
 }
 
 /* Nobody to run: sleep until an interrupt. This pCPU's bit in idle_pcpus was set under the lock, so
@@ -436,10 +443,12 @@ static void idle(struct pcpu *p)
 	}
 	if (wake_at != UINT64_MAX)
 		lapic_timer_arm(wake_at);
+	WRITE_ONCE(p->idle_start, start);
 	if (!READ_ONCE(p->rq.nr_running) && !READ_ONCE(p->call_fn))
 		sti_hlt_cli();
 	now = rdtsc();
-	p->idle_ticks += now - start;
+	WRITE_ONCE(p->idle_start, 0);
+	WRITE_ONCE(p->idle_ticks, p->idle_ticks + now - start);
 	if (unlikely(READ_ONCE(p->timers.next) <= now))
 		timers_run(&p->timers, now);
 }

@@ -31,6 +31,13 @@ void vcpu_kick(struct vcpu *v);
  * its run queue. */
 void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns);
 
+/* Brings the books up to now: charges every vCPU that runs, also one that has long run alone. Takes
+ * the lock of each run queue in turn. */
+void vcpus_charge(void);
+
+/* How long @p was idle, up to now, host TSC ticks. Any pCPU; not exact to the last HLT. */
+u64 pcpu_idle_ticks(const struct pcpu *p);
+
 /*
  * Directed yield of @me, which runs here, to the candidate of @w; the outcome goes into @w. True if
  * @me must leave the pCPU now. Takes the locks of both run queues.
@@ -57,9 +64,5 @@ void pcpu_serve(void);
 /* Runs @fn(@arg) on @p, in its loop, and waits for it (forever: every pCPU comes back within
  * host_poll_ticks). */
 void pcpu_call(struct pcpu *p, void (*fn)(void *arg), void *arg);
-
-/* Charges every vCPU that runs up to now: alone on a pCPU it may not have been for long. Before
- * counters are read. Takes each run queue's lock. */
-void pcpus_charge(void);
 
 #endif

@@ -4,7 +4,8 @@
  * it compute, so that on one pCPU all of them wait for their turn: only CPU 1 is of any use to the
  * spinner, and nothing but the IPI tells it from the others. Reports ticks from the IPI to its
  * acknowledgement, and until CPU 0 goes on, which is when it next has the pCPU. Arguments: n= IPIs
- * (1000), gap= instructions between two (300), halt=1 CPU 1 halts between two instead of computing.
+ * (1000), gap= instructions between two on average (1000), halt=1 CPU 1 halts between two instead
+ * of computing.
  */
 #include "tests/guests/lib/bench.h"
 
@@ -48,7 +49,7 @@ static void work(u64 n)
 
 int guest_main(void)
 {
-	u64 gap = arg("gap", 300) / 3; /* three instructions a round */
+	u64 gap = arg("gap", 1000) / 3; /* three instructions a round */
 	u32 cpus = smp_start();
 
 	CHECK(cpus >= 2, "two CPUs are needed");
@@ -60,7 +61,8 @@ int guest_main(void)
 	for (u32 i = 0; i < bench_n; i++) {
 		u64 sent;
 
-		work(gap + i % 64 * 16); /* at another moment of the slice each time */
+		/* At another moment of the slice each time: a half to one and a half of the gap. */
+		work(gap / 2 + gap * (i * 37 % 64) / 64);
 		sent = rdtsc();
 		apic_icr(smp_apic_id(1), ICR_FIXED | VEC);
 		while (READ_ONCE(acknowledged) != i + 1)

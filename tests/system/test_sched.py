@@ -11,6 +11,7 @@ import vlagtest
 INTERVAL = 20_000_000  # ticks between two lines of the guest that says how time passes
 MODES = ("vcpu", "group", "flat")
 SLICE_NS = 100_000  # short, so that an interval has hundreds of slices
+TICK_NS = 1_000_000  # the knob tick_ns, part of the lag bound
 
 
 def busy(name, vcpus=1, cmdline="", image="busy", **keys):
@@ -26,6 +27,11 @@ def knobs(**values):
 
 def monitor(*commands):
     return [part for command in commands for part in ("--cmd", command)]
+
+
+def stop(vm):
+    """Steps: the VM, which runs, is stopped."""
+    return [*monitor(f"vm stop {vm}"), "--until", f"vm {vm}: ended: stopped"]
 
 
 def interval(settle=1, lines=3):
@@ -136,6 +142,16 @@ class TwoPcpus(Scheduled):
         for name in self.weights:
             self.assertGreater(it.count(name, "nr_switches"), 100)
 
+    def test_nobody_is_ever_further_from_the_ideal_than_the_legal_lag(self):
+        """Where no monitor and no loader takes time: the vCPUs of the second pCPU."""
+        self.assert_ok(self.machine)
+        stayed = [new for name in self.weights
+                  for old, new in Interval(self.stats[0], self.stats[-1]).vcpus(name)
+                  if old["pcpu"] == new["pcpu"] == 1 and not new["counters"]["nr_migrations"]]
+        self.assertGreaterEqual(len(stayed), 2)
+        busiest = sorted(vcpu["counters"]["fair_err_max_ns"] for vcpu in stayed)
+        self.assertLess(busiest[-1], SLICE_NS + TICK_NS, busiest)
+
     def test_each_vm_has_its_share_with_sched_mode_vcpu(self):
         self.check(0)
 
@@ -144,6 +160,57 @@ class TwoPcpus(Scheduled):
 
     def test_each_vm_has_its_share_with_sched_mode_flat(self):
         self.check(2)
+
+
+class Balance(Scheduled):
+    """Three busy vCPUs on two pCPUs; two of them begin on the first one."""
+
+    config = (knobs(base_slice_ns=SLICE_NS, balance="off") +
+              busy("one", cmdline=f"tell={INTERVAL}") + busy("two") + busy("three") +
+              busy("pinned", 2, affinity="1", autostart="no"))
+    args = ["--pcpus", 2, "--until", "three. busy: 1 CPUs", *interval(),
+            *stop("two"), *interval(),
+            *monitor("knob balance idle", "vm start two"), "--until", "two. busy: 1 CPUs",
+            *stop("two"), *interval(),
+            *monitor("knob balance full", "vm start two"), "--until", "two. busy: 1 CPUs",
+            *interval(),
+            *stop("two"), *stop("three"), *monitor("vm start pinned"),
+            "--until", "pinned. busy: 2 CPUs", *interval()]
+
+    def each(self, number, *names):
+        """The part of a pCPU that each VM got, and how often it was moved."""
+        it = self.interval(number)
+        return ({name: it.ran(name) / it.ns for name in names},
+                sum(it.count(name, "nr_migrations") for name in names), it)
+
+    def test_off_leaves_everybody_where_he_is(self):
+        got, moves, _ = self.each(0, "one", "two", "three")
+        self.assert_shares(got, {"one": 1 / 2, "two": 1, "three": 1 / 2})
+        self.assertEqual(moves, 0)
+        got, moves, it = self.each(1, "one", "three")
+        self.assert_shares(got, {"one": 1 / 2, "three": 1 / 2})
+        self.assertEqual(moves, 0)
+        self.assertGreater(it.idle()[1], 0.99)
+
+    def test_idle_lets_an_idle_pcpu_pull(self):
+        got, moves, it = self.each(2, "one", "three")
+        self.assert_shares(got, {"one": 1, "three": 1})
+        self.assertEqual(moves, 0)
+        for idle in it.idle():
+            self.assertLess(idle, 0.01)
+
+    def test_full_lets_three_share_two_pcpus_evenly(self):
+        got, moves, _ = self.each(3, "one", "two", "three")
+        # Who moves, moves every 24 ms: an interval has some 80 moves.
+        self.assert_shares(got, {name: 2 / 3 for name in got}, tolerance=0.1)
+        self.assertGreater(moves, 0)
+
+    def test_affinity_is_honoured(self):
+        got, moves, it = self.each(4, "one", "pinned")
+        self.assert_shares(got, {"one": 1, "pinned": 1})
+        self.assertEqual(moves, 0)
+        for old, new in it.vcpus("pinned"):
+            self.assertEqual((old["pcpu"], new["pcpu"]), (1, 1))
 
 
 if __name__ == "__main__":

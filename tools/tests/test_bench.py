@@ -10,7 +10,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools/bench"), str(ROOT / "tools")]
 
-from benchlib import bochs, boot, compare, lines, paths, peer, profile, table, vlagrun  # noqa: E402
+from benchlib import bochs, boot, compare, lines, paths, peer, profile, spin, table, vlagrun  # noqa: E402
 from vlaglib.errors import ToolError  # noqa: E402
 
 CONSOLE = "\r\n".join([
@@ -64,6 +64,33 @@ class Paths(unittest.TestCase):
         for line in lines.EXITS + lines.NO_EXIT + lines.ALSO:
             bare = line.name.removeprefix("x2apic_").removeprefix("xapic_")
             self.assertTrue(f'"{line.name}"' in source or f'"{bare}"' in source, line.name)
+
+
+class Spin(unittest.TestCase):
+    CONSOLE = "\n".join([
+        "vlag: vm kvm-auto: Multiboot, 4 vCPUs, 16 MiB", "bench: ipi_to_ack median 9000 min 3",
+        "vlag: vm kvm-auto: ended: debug-exit status 0",
+        "vlag: vm exact-auto: Multiboot, 4 vCPUs, 16 MiB",
+        "exact-auto| bench: ipi_to_ack median 4000 min 3",
+        "vlag: vm exact-auto: ended: debug-exit status 0",
+        "vlag: vm ipi-auto: Multiboot, 4 vCPUs, 16 MiB",
+        "vlag: vm ipi-auto: ended: debug-exit status 1", ""])
+
+    def test_each_vm_has_its_own_figures(self):
+        self.assertEqual(spin.figures(self.CONSOLE, "kvm-auto"), {"ipi_to_ack": 9000})
+        self.assertEqual(spin.figures(self.CONSOLE, "exact-auto"), {"ipi_to_ack": 4000})
+
+    def test_a_vm_that_failed_is_an_error(self):
+        with self.assertRaisesRegex(ToolError, "ipi-auto did not end as it should"):
+            spin.figures(self.CONSOLE, "ipi-auto")
+
+    def test_the_table_has_a_line_for_each_yield_policy(self):
+        rows = [{"candidate": c, "yield": y, "ticks": 1000 * i, "attempted": 40, "successful": i}
+                for i, (c, y) in enumerate((c, y) for c in spin.CANDIDATES for y in spin.YIELDS)]
+        printed = spin.text({"ips": 1, "ipis": 40,
+                             "loads": [{"gap": 1, "rows": rows}]}).split("\n")[4:]
+        self.assertEqual(len(printed), 2 + len(spin.YIELDS))
+        self.assertRegex(printed[2], r"^\| forfeit +\| +0 \| +0\.0 % \| +5,000 \| +12\.5 %")
 
 
 class Tables(unittest.TestCase):
@@ -203,7 +230,7 @@ class Compare(unittest.TestCase):
 
 
 class Peer(unittest.TestCase):
-    def test_halves_and_missing_lines_are_shown_as_such(self):
+    def test_halves_and_missing_printedare_shown_as_such(self):
         text = peer.text({"host": "6.1", "ips": 1, "figures": {
             "1 CPU": {"cpuid": 986}, "2 CPUs": {"x2apic_ipi_round_trip_spin": 8075},
             "token": {"token_pass": 32000}}})

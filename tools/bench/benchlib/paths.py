@@ -5,7 +5,7 @@ import re
 
 from vlaglib.errors import ToolError
 
-from . import lines, table, vlagrun
+from . import lines, spin, table, vlagrun
 
 SAMPLES = 1000
 ROUNDS = 200  # of the token
@@ -71,7 +71,7 @@ def measure(setup):
 
 
 def measure_token(setup):
-    """4 vCPUs on 2 pCPUs: one row."""
+    """4 vCPUs on 2 pCPUs: one row, and more of them by policy and size."""
     console, stats = vlagrun.run_tiny(setup, "token", "token", 2, vcpus=4, cmdline=f"n={ROUNDS}")
     figures = read_figures(console)
     row = _judge(_row(lines.TOKEN, figures))
@@ -80,6 +80,7 @@ def measure_token(setup):
     row["rounds"] = ROUNDS
     row["exits"] = {reason: sum(v["exits"].get(reason, 0) for v in stats["vms"][0]["vcpus"])
                     for reason in {r for v in stats["vms"][0]["vcpus"] for r in v["exits"]}}
+    row["more"] = spin.measure_token(setup)
     return row
 
 
@@ -116,4 +117,5 @@ def token_text(row):
                       sorted(row["exits"].items(), key=lambda item: -item[1])[:4])
     return "\n".join([
         f"Overcommitted spinning, {row['rounds']} rounds; mean {table.number(row['mean'])} ticks "
-        f"per pass. Exits: {exits}.", "", table.render(HEAD, [_cells(row)])])
+        f"per pass. Exits: {exits}.", "", table.render(HEAD, [_cells(row)]),
+        *(["", spin.token_text(row["more"])] if "more" in row else [])])
