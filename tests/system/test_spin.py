@@ -47,8 +47,7 @@ def guests():
     yield ipi_yield("kvm-auto", candidate_policy="kvm", yield_policy="auto", **free)
     for candidate in ("kvm", "ipi", "exact"):
         yield lock_holder(f"lock-{candidate}", candidate_policy=candidate)
-    yield ipi_yield("defaults", yield_resched_min_ns=6000000, ple_window=4096,
-                    base_slice_ns=700000)
+    yield ipi_yield("limited", yield_resched_min_ns=6000000, ple_window=4096)
     yield ipi_yield("woken", cmdline="halt=1")
     yield ipi_yield("soft", ple="pause")
     yield lock_holder("lock-soft")
@@ -118,12 +117,10 @@ class Spin(vlagtest.BootedOnce):
                 self.assertLess(ticks, 6000)  # the window is 512, the switch some 2,000
                 self.assertLess(4 * ticks, kvm)
 
-    def test_nearly_every_yield_succeeds_with_the_default_knobs(self):
-        vm, _ = self.vm("defaults")
+    def test_nearly_every_yield_succeeds_with_the_default_limits(self):
+        vm, _ = self.vm("limited")
         self.assertGreater(vm["dy_receiver"], ROUNDS / 2)
-        # With 50 million instructions a second the slice is eight spins long only, so that loans
-        # run out and the pace is limited at times: 93 to 98 %.
-        self.assertGreater(vm["directed_yield_successful"], 0.9 * vm["directed_yield_attempted"])
+        self.assertGreater(vm["directed_yield_successful"], 0.95 * vm["directed_yield_attempted"])
 
     def test_a_receiver_that_was_woken_and_never_preempted_is_found(self):
         vm, _ = self.vm("woken")
@@ -143,7 +140,7 @@ class Spin(vlagtest.BootedOnce):
         vm, _ = self.vm("soft")
         self.assertGreater(vm["spin_short"], vm["spin_searches"])
         self.assertGreater(vm["dy_receiver"], ROUNDS / 2)
-        self.assertGreater(vm["dy_receiver_hit"], 0.9 * vm["dy_receiver"])
+        self.assertGreater(vm["dy_receiver_hit"], 0.95 * vm["dy_receiver"])
         self.assertLess(4 * self.median("soft", "ipi_to_ack"),
                         self.median("kvm-auto", "ipi_to_ack"))
 
