@@ -36,10 +36,6 @@ void host_interrupt(u32 vector)
 /* Called by traps.asm with interrupts off. */
 void trap(struct trap_frame *f)
 {
-	if (f->vector >= 32) {
-		host_interrupt(f->vector);
-		return;
-	}
 	if (f->vector == VEC_NMI) {
 		panic_nmi(f); /* stops this CPU if another has panicked; otherwise the NMI was a
 				 guest's or nobody's */

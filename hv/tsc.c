@@ -18,9 +18,8 @@
 #define CALIBRATE_MS 20
 #define SYNC_ROUNDS 64
 
-static u64 hz, boot;
-static u64 ns_mult;   /* ns = ticks * ns_mult >> 32 */
-static u64 tick_mult; /* ticks = ns * tick_mult >> 32 */
+static u64 hz;
+u64 tsc_zero, tsc_ns_mult, tsc_tick_mult;
 
 /* TSC ticks in one PIT one-shot of CALIBRATE_MS. */
 static u64 measure_once(void)
@@ -49,29 +48,14 @@ void tsc_init(void)
 		best = min(best, measure_once());
 	hz = best * 1000 / CALIBRATE_MS;
 	BUG_ON(hz < 1000000);
-	ns_mult = shl_div(1000000000, 32, hz);
-	tick_mult = shl_div(hz, 32, 1000000000);
-	boot = rdtsc();
+	tsc_ns_mult = shl_div(1000000000, 32, hz);
+	tsc_tick_mult = shl_div(hz, 32, 1000000000);
+	tsc_zero = rdtsc();
 }
 
 u64 tsc_hz(void)
 {
 	return hz;
-}
-
-u64 tsc_boot(void)
-{
-	return boot;
-}
-
-u64 tsc_from_ns(u64 ns)
-{
-	return (u64)((u128)ns * tick_mult >> 32);
-}
-
-u64 tsc_to_ns(u64 ticks)
-{
-	return (u64)((u128)ticks * ns_mult >> 32);
 }
 
 void tsc_delay_us(u32 us)

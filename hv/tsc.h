@@ -12,11 +12,26 @@
 void tsc_init(void);
 
 u64 tsc_hz(void);
-u64 tsc_boot(void); /* TSC value at tsc_init() */
 
-/* Durations: TSC ticks <-> nanoseconds. */
-u64 tsc_from_ns(u64 ns);
-u64 tsc_to_ns(u64 ticks);
+/* Set by tsc_init(), then constant; for the functions below. */
+extern u64 tsc_zero, tsc_ns_mult, tsc_tick_mult;
+
+/* TSC value at tsc_init(). */
+static inline u64 tsc_boot(void)
+{
+	return tsc_zero;
+}
+
+/* Durations: TSC ticks <-> nanoseconds, with 2^-32 as the unit of the factors. */
+static inline u64 tsc_from_ns(u64 ns)
+{
+	return (u64)((u128)ns * tsc_tick_mult >> 32);
+}
+
+static inline u64 tsc_to_ns(u64 ticks)
+{
+	return (u64)((u128)ticks * tsc_ns_mult >> 32);
+}
 
 void tsc_delay_us(u32 us);
 

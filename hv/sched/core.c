@@ -384,6 +384,12 @@ struct sched_vcpu *sched_pick_next(struct run_queue *rq)
 	struct sched_vcpu *prev = rq->curr, *next;
 
 	if (prev) {
+		/* Nobody to compare it with: not even the charge is due. */
+		if (rq->root.nr_queued == 1 && !prev->se.parent && !rq->root.next &&
+		    !rq->yield_expect && prev->mode == rq->knobs->sched_mode) {
+			rq->slice_end = SCHED_NEVER;
+			return prev;
+		}
 		sched_update_curr(rq);
 		if (unlikely(prev->mode != rq->knobs->sched_mode)) {
 			/* sched_mode was changed: each vCPU moves over after its turn. */

@@ -432,7 +432,7 @@ u64 pcpu_idle_ticks(const struct pcpu *p)
  * a waker sends one. */
 static void idle(struct pcpu *p)
 {
-	u64 start = rdtsc(), wake_at = READ_ONCE(p->timers.next);
+	u64 start = rdtsc(), wake_at = READ_ONCE(p->timers.next), now;
 
 	if (p->id == 0) {
 		if (start >= p->next_poll) {
@@ -446,9 +446,11 @@ static void idle(struct pcpu *p)
 	WRITE_ONCE(p->idle_start, start);
 	if (!READ_ONCE(p->rq.nr_running) && !READ_ONCE(p->call_fn))
 		sti_hlt_cli();
+	now = rdtsc();
 	WRITE_ONCE(p->idle_start, 0);
-	WRITE_ONCE(p->idle_ticks, p->idle_ticks + rdtsc() - start);
-	timers_run(&p->timers, rdtsc());
+	WRITE_ONCE(p->idle_ticks, p->idle_ticks + now - start);
+	if (unlikely(READ_ONCE(p->timers.next) <= now))
+		timers_run(&p->timers, now);
 }
 
 /* Runs @v until it leaves. */

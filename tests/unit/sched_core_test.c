@@ -422,11 +422,11 @@ static void a_halted_vm_costs_nothing(void **state)
 	run(w, 0, 20 * MSEC); /* it may have had to pay */
 	assert_int_equal(w->rqs[0].root.nr_queued, 1);
 	assert_int_equal(sched_slice_end(&w->rqs[0]), SCHED_NEVER);
-	before = a->stats.run_ns;
+	before = sched_run_ns(&w->rqs[0], a);
 	run(w, 0, SEC);
-	assert_int_equal(a->stats.run_ns - before, SEC);
-	/* No steal while halted. */
 	begin(w, 0);
+	assert_int_equal(sched_run_ns(&w->rqs[0], a) - before, SEC);
+	/* No steal while halted. */
 	assert_int_equal(sched_run_delay_ns(&w->rqs[0], b), b->stats.run_delay_ns);
 	end(&w->rqs[0]);
 	free(w);

@@ -2,7 +2,7 @@
 // Whole machines in the simulator: shares, progress, the price of the yield policies, scale.
 // sources: hv/sched/rq.c hv/sched/pick.c hv/sched/core.c hv/sched/account.c
 // sources: hv/sched/yield.c hv/sched/balance.c hv/sched/knobs.c hv/lib/fmt.c hv/lib/knob.c
-// tests/sim/machine.c
+// sources: tests/sim/machine.c
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
