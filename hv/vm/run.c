@@ -263,6 +263,11 @@ bool vcpu_yield_to(struct vcpu *me, struct spin_walk *w)
 	u64 now = rdtsc();
 	u32 did;
 
+	/* Who spins for a known vCPU may stop what runs elsewhere; a guess may not, while somebody
+	 * waits here. The other policies are as they are upstream. */
+	if (there != p && w->class >= SPIN_CLASS_KERNEL && p->rq.nr_running > 1 &&
+	    w->policy == &spin_policies[SPIN_POLICY_EXACT])
+		return false;
 	if (there == p) {
 		rq_lock(p, now);
 		did = sched_yield_to(&p->rq, &p->rq, &me->sched, &target->sched);
