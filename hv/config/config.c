@@ -92,7 +92,8 @@ static const struct cfg_key {
      VM(weight),
      {.kind = VALUE_U32, .lo = 2, .hi = 262144},
      "1024",
-     "Share of CPU time relative to other VMs, on Linux's scale."},
+     "Share of CPU time relative to other VMs, on Linux's scale: nice n is 1024 / 1.25^n, so 3125 "
+     "for -5 and 336 for 5."},
     {"affinity",
      VM_LINE(affinity),
      {.kind = VALUE_CPUS},
