@@ -263,9 +263,9 @@ bool vcpu_yield_to(struct vcpu *me, struct spin_walk *w)
 	u64 now = rdtsc();
 	u32 did;
 
-	/* Who spins for a known vCPU may stop what runs elsewhere; a guess may not, while somebody
-	 * waits here. The other policies are as they are upstream. */
-	if (there != p && w->class >= SPIN_CLASS_KERNEL && p->rq.nr_running > 1 &&
+	/* What runs elsewhere is not stopped for a target that spins itself, while somebody waits
+	 * here. The other policies are as they are upstream. */
+	if (there != p && w->class >= SPIN_CLASS_SPINNER && p->rq.nr_running > 1 &&
 	    w->policy == &spin_policies[SPIN_POLICY_EXACT])
 		return false;
 	if (there == p) {
