@@ -42,9 +42,11 @@ pinned=$!
 sleep 1000 &
 grouped=$!
 echo $grouped >$cgroup/some/cgroup.procs
-taskset 4 sleep 1000 &
+sleep 1000 &
 both=$!
+# Pinned when it is there: moving into a cpuset takes the affinity that a task had.
 echo $both >$cgroup/other/cgroup.procs
+taskset -p 4 $both >/dev/null
 steald report=0 interval_ms=200 &
 steald=$!
 sleep 1
