@@ -2,29 +2,15 @@
 """What guest-support is made of, tested without a network, a kernel source or a virtual machine:
 python3 -m unittest discover -s guest-support/tests"""
 
-import importlib.machinery
-import importlib.util
 import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
-ROOM = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOM))
-sys.dont_write_bytecode = True
-
-from guestlib import cache, debian, kconfig, newc, patches  # noqa: E402
-
-
-def load_script(name):
-    """One of the scripts, which have no .py in their names, as a module."""
-    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), str(ROOM / name))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
+from common import ROOM, load_script
+from guestlib import cache, debian, kconfig, newc, patches
 
 
 class TemporaryCache(unittest.TestCase):

@@ -3,32 +3,20 @@
 their results checked for form and sense. What they show under load is measured elsewhere."""
 
 import contextlib
-import importlib.machinery
-import importlib.util
 import os
 import pathlib
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 import unittest
 
-ROOM = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOM))
-sys.dont_write_bytecode = True
+from common import ROOM, load_script
 
 SECONDS = 60  # for a program that hangs
 STORM = ["ops", "seconds", "ops_per_s", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"]
-
-
-def load_script(name):
-    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), str(ROOM / name))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
 
 
 def fields(line):

@@ -2,27 +2,14 @@
 """How load programs are taken out of their packages: ELF files, libraries, dependencies; without a
 network."""
 
-import importlib.machinery
-import importlib.util
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
-ROOM = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOM))
-sys.dont_write_bytecode = True
-
-from guestlib import cache, debian, elf, workloads  # noqa: E402
-
-
-def load_script(name):
-    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), str(ROOM / name))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
+from common import load_script
+from guestlib import cache, debian, elf, workloads
 
 
 @unittest.skipUnless(shutil.which("gcc"), "gcc is missing")
