@@ -7,6 +7,7 @@
 #include "hv/image.h"
 #include "hv/knobs.h"
 #include "hv/lib/bug.h"
+#include "hv/lib/fmt.h"
 #include "hv/lib/string.h"
 #include "hv/page.h"
 #include "hv/panic.h"
@@ -163,16 +164,14 @@ static const char *cmd_stats(struct out *out, char **word, u32 n)
 	return NULL;
 }
 
+/* Numbers of vCPUs: what is beyond any is no number. */
 static bool parse_u32(const char *s, u32 *value)
 {
-	*value = 0;
-	if (!*s)
+	u64 n;
+
+	if (!fmt_parse_u64(s, &n) || n > 1000000)
 		return false;
-	for (; *s; s++) {
-		if (*s < '0' || *s > '9' || *value > 100000)
-			return false;
-		*value = *value * 10 + *s - '0';
-	}
+	*value = (u32)n;
 	return true;
 }
 

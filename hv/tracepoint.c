@@ -4,6 +4,7 @@
 #include "hv/tracepoint.h"
 
 #include "hv/console.h"
+#include "hv/lib/fmt.h"
 #include "hv/lib/string.h"
 #include "hv/page.h"
 #include "hv/spin/spin.h"
@@ -169,22 +170,9 @@ static void state(struct out *out)
 	}
 }
 
-/* 0 if @text is not a number of records. */
-static u32 parse_records(const char *text)
-{
-	u32 n = 0;
-
-	for (; *text; text++) {
-		if (*text < '0' || *text > '9' || n > RECORDS)
-			return 0;
-		n = n * 10 + (u32)(*text - '0');
-	}
-	return n <= RECORDS ? n : 0;
-}
-
 const char *trace_command(struct out *out, char **word, u32 n)
 {
-	u32 nr = SHOWN;
+	u64 nr = SHOWN;
 
 	if (n == 1) {
 		state(out);
@@ -198,8 +186,8 @@ const char *trace_command(struct out *out, char **word, u32 n)
 	}
 	if (n > 3 || strcmp(word[1], "dump"))
 		return "usage: trace, trace on [EVENT...], trace off, or trace dump [RECORDS]";
-	if (n == 3 && !(nr = parse_records(word[2])))
+	if (n == 3 && (!fmt_parse_u64(word[2], &nr) || !nr || nr > RECORDS))
 		return "how many records of each pCPU? 1 to 4096 are possible";
-	dump(out, nr);
+	dump(out, (u32)nr);
 	return NULL;
 }

@@ -232,3 +232,20 @@ int fmt_print(char *buf, size_t size, const char *fmt, ...)
 	va_end(args);
 	return n;
 }
+
+bool fmt_parse_u64(const char *text, u64 *value)
+{
+	u64 n = 0;
+
+	if (!*text)
+		return false;
+	for (; *text; text++) {
+		u64 digit = (u64)(u8)*text - '0';
+
+		if (digit > 9)
+			return false;
+		n = n <= (UINT64_MAX - digit) / 10 ? n * 10 + digit : UINT64_MAX;
+	}
+	*value = n;
+	return true;
+}

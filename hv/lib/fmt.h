@@ -15,4 +15,8 @@
 int fmt_vprint(char *buf, size_t size, const char *fmt, va_list args);
 int fmt_print(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
 
+/* The other way round: a decimal number and nothing else. False if @text is none; one that does not
+ * fit is UINT64_MAX. */
+bool fmt_parse_u64(const char *text, u64 *value);
+
 #endif

@@ -60,21 +60,9 @@ static int parse_switch(const char *text, u64 *value)
 
 static int parse_number(const struct knob_info *k, const char *text, u64 *value)
 {
-	bool fits = true;
-	u64 n = 0;
-
-	if (!*text)
+	if (!fmt_parse_u64(text, value))
 		return E_INVAL;
-	for (; *text; text++) {
-		u64 digit = (u64)(u8)*text - '0';
-
-		if (digit > 9)
-			return E_INVAL;
-		fits = fits && n <= (UINT64_MAX - digit) / 10;
-		n = n * 10 + digit;
-	}
-	*value = n;
-	return fits && n >= k->least && n <= k->largest ? 0 : E_RANGE;
+	return *value >= k->least && *value <= k->largest ? 0 : E_RANGE;
 }
 
 static int parse_choice(const struct knob_info *k, const char *text, u64 *value)

@@ -134,9 +134,28 @@ static void an_unknown_conversion_is_shown_as_it_stands(void **state)
 	assert_string_equal(buf, "x%-08l");
 }
 
+static void reads_decimal_numbers_and_nothing_else(void **state)
+{
+	static const char *const none[] = {"", "-1", "+1", " 1", "1 ", "0x10", "1k", "a"};
+	u64 n = 7;
+
+	for (u32 i = 0; i < ARRAY_SIZE(none); i++)
+		assert_false(fmt_parse_u64(none[i], &n));
+	assert_int_equal(n, 7);
+	assert_true(fmt_parse_u64("0042", &n));
+	assert_int_equal(n, 42);
+	assert_true(fmt_parse_u64("18446744073709551614", &n));
+	assert_true(n == UINT64_MAX - 1);
+	assert_true(fmt_parse_u64("18446744073709551616", &n));
+	assert_true(n == UINT64_MAX);
+	assert_true(fmt_parse_u64("99999999999999999999999", &n));
+	assert_true(n == UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(reads_decimal_numbers_and_nothing_else),
 	    cmocka_unit_test(prints_decimal_numbers_of_every_size),
 	    cmocka_unit_test(prints_hexadecimal_numbers),
 	    cmocka_unit_test(an_int_conversion_ignores_the_upper_half),
