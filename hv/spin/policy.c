@@ -406,5 +406,5 @@ static bool ipi_next(struct spin_walk *w)
 const struct spin_policy spin_policies[SPIN_POLICIES] = {
     [SPIN_POLICY_KVM] = {"kvm", kvm_next},
     [SPIN_POLICY_IPI] = {"ipi", ipi_next},
-    [SPIN_POLICY_EXACT] = {"exact", exact_next},
+    [SPIN_POLICY_EXACT] = {"exact", exact_next, .spares_others = true},
 };

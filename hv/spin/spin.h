@@ -7,26 +7,24 @@
  * written by single atomic operations. It is a hint and never correctness: who looks while others
  * change it may get a candidate that runs by now, and sched_yield_to() refuses that one.
  *
- * The edge calls
+ * The edge calls, with the lock of the vCPU's run queue but for spin_interrupt():
  *
- *	spin_woken(v)		a wake-up was queued (sched_wake_claim said yes)	lock of v's
- *run queue
- *	spin_sched_in(v)	v was put on a pCPU (switch_to)				lock of v's
- *run queue spin_sched_out(v)	v left the pCPU and is still runnable; then spin_interrupt(v) if an
- *interrupt waits			lock of v's run queue
- *	spin_removed(v)		v was runnable and is taken away: reset, pause, stop	lock of v's
- *run queue spin_interrupt(v)	an interrupt for v was made pending			any
+ *	spin_woken(v)		a wake-up was queued; then spin_interrupt(v) if one waits
+ *	spin_sched_in(v)	v was put on a pCPU, or stays on it
+ *	spin_sched_out(v)	v left it, still runnable; then spin_interrupt(v) if one waits
+ *	spin_removed(v)		v was runnable and is taken away: reset, pause, stop
+ *	spin_interrupt(v)	an interrupt for v was made pending; from any pCPU
  *
- * A vCPU that blocks needs no call: it runs when it does. Migration needs none either, nor does a
- *pick that lets the running vCPU go on, except that spin_sched_in() then ends its spin.
+ * A vCPU that blocks needs no call: it runs when it does. Migration needs none either.
  *
- *	PAUSE exit:	if (spin_start(&w, me, in_kernel, spun, now)) {
- *				while (!left && spin_next(&w)) {
- *					lock both run queues; r = sched_yield_to(..., w.target);
- *					spin_tried(&w, r != 0, cross);  unlock; ...
- *				}
- *				spin_stop(&w, left);
- *			}
+ *	if (spin_start(&w, me, in_kernel, spun, now)) {
+ *		while (!left && spin_next(&w)) {
+ *			on another run queue, and !spin_may_cross(&w, nr)? the next one
+ *			lock both; r = sched_yield_to(..., w.target);
+ *			spin_tried(&w, r != 0, cross); unlock; ...
+ *		}
+ *		spin_stop(&w, left);
+ *	}
  */
 #ifndef VLAG_SPIN_SPIN_H
 #define VLAG_SPIN_SPIN_H
@@ -330,9 +328,19 @@ struct spin_walk {
 struct spin_policy {
 	const char *name; /* of the knob */
 	bool (*next)(struct spin_walk *w);
+	/* Does not stop what runs on another pCPU for a target that only spins itself, while
+	 * somebody waits on the spinner's own. */
+	bool spares_others;
 };
 
 extern const struct spin_policy spin_policies[SPIN_POLICIES];
+
+/* May the yield to w->target, which waits on another run queue, be tried? @nr_here: vCPUs that run
+ * or wait on the spinner's own. If not, go on with spin_next(); it was no try. */
+static inline bool spin_may_cross(const struct spin_walk *w, u32 nr_here)
+{
+	return w->class < SPIN_CLASS_SPINNER || nr_here <= 1 || !w->policy->spares_others;
+}
 
 /*
  * @me, RUNNING, spins: begins a search. @in_kernel: its CPL is 0. @spun: ticks that it has spun, as

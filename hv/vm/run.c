@@ -24,6 +24,7 @@
 #define WAKE_TICKS_MAX 4096ull
 
 u64 host_poll_ticks, timer_advance_max;
+static struct run_queue *run_queues[MAX_PCPUS]; /* by pCPU number: for balancing */
 
 void run_knobs_changed(void)
 {
@@ -50,6 +51,7 @@ static u64 sched_now(u64 tsc)
 void pcpu_sched_init(struct pcpu *p)
 {
 	sched_rq_init(&p->rq, p->id, &sched_knobs, sched_now(rdtsc()));
+	run_queues[p->id] = &p->rq;
 	p->slice_end = UINT64_MAX;
 	bit_set(online_pcpus, p->id);
 }
@@ -89,6 +91,19 @@ static void rq_lock_two(struct pcpu *a, struct pcpu *b, u64 now)
 	rq_lock(a->id < b->id ? b : a, now);
 }
 
+/* The run queue on which @v is: returns its pCPU, which cannot change until the section ends. */
+static struct pcpu *rq_lock_of(struct vcpu *v, u64 now)
+{
+	for (;;) {
+		struct pcpu *p = vcpu_pcpu(v);
+
+		rq_lock(p, now);
+		if (likely(vcpu_pcpu(v) == p))
+			return p;
+		rq_unlock(p, false); /* moved while we waited for the lock */
+	}
+}
+
 /* --- waking --- */
 
 /*
@@ -96,8 +111,7 @@ static void rq_lock_two(struct pcpu *a, struct pcpu *b, u64 now)
  * to reschedule. One that sleeps is kicked first: it wakes up while we are busy here, and its pick
  * waits for the lock.
  */
-static inline __attribute__((always_inline)) bool queue_woken(struct pcpu *p, struct vcpu *v,
-							      u64 now)
+static bool queue_woken(struct pcpu *p, struct vcpu *v, u64 now)
 {
 	bool asleep = bit_test(idle_pcpus, p->id), resched;
 
@@ -118,18 +132,9 @@ static inline __attribute__((always_inline)) bool queue_woken(struct pcpu *p, st
 static void wake(struct vcpu *v)
 {
 	u64 now = rdtsc();
-	struct pcpu *p, *there;
-	bool resched = false;
-	u32 cpu;
+	struct pcpu *p = rq_lock_of(v, now), *there;
+	u32 cpu = p->id;
 
-	for (;;) {
-		p = vcpu_pcpu(v);
-		rq_lock(p, now);
-		if (likely(vcpu_pcpu(v) == p))
-			break;
-		rq_unlock(p, false); /* moved while we waited for the lock */
-	}
-	cpu = p->id;
 	if (!bit_test(idle_pcpus, cpu)) /* else it is the first choice anyway */
 		cpu = sched_select_cpu(&sched_knobs, &v->sched, idle_pcpus, online_pcpus, nr_pcpus);
 	if (!sched_wake_claim(&p->rq, &v->sched, cpu == SCHED_NO_CPU ? p->id : cpu)) {
@@ -140,15 +145,11 @@ static void wake(struct vcpu *v)
 	}
 	COUNT(v, cnt_wakeups);
 	there = vcpu_pcpu(v);
-	if (there == p) {
-		resched = queue_woken(p, v, now);
-		rq_unlock(p, resched);
-		return;
+	if (there != p) {
+		rq_unlock(p, false);
+		rq_lock(there, now);
 	}
-	rq_unlock(p, false);
-	rq_lock(there, now);
-	resched = queue_woken(there, v, now);
-	rq_unlock(there, resched);
+	rq_unlock(there, queue_woken(there, v, now));
 }
 
 void vcpu_kick(struct vcpu *v)
@@ -218,15 +219,12 @@ static void hand_timer_to_pcpu(struct pcpu *p, struct vcpu *v)
 /* Nothing to run here: look for a vCPU that waits elsewhere. */
 static bool pull(struct pcpu *p, u64 now)
 {
-	struct run_queue *rqs[MAX_PCPUS];
 	u64 tried[MAX_PCPUS / 64] = {0};
 	u32 from;
 
 	if (nr_pcpus == 1 || sched_knobs.balance == SCHED_BALANCE_OFF)
 		return false;
-	for (u32 i = 0; i < nr_pcpus; i++)
-		rqs[i] = &pcpus[i]->rq;
-	while ((from = sched_pull_source(rqs, nr_pcpus, p->id, tried)) != SCHED_NO_CPU) {
+	while ((from = sched_pull_source(run_queues, nr_pcpus, p->id, tried)) != SCHED_NO_CPU) {
 		struct sched_vcpu *got;
 
 		rq_lock_two(p, pcpus[from], now);
@@ -242,12 +240,8 @@ static bool pull(struct pcpu *p, u64 now)
 /* The periodic pass: another pCPU may have one vCPU too many. */
 static void balance(struct pcpu *p, u64 now)
 {
-	struct run_queue *rqs[MAX_PCPUS];
-	u32 from;
+	u32 from = sched_balance_source(run_queues, nr_pcpus, p->id, sched_now(now));
 
-	for (u32 i = 0; i < nr_pcpus; i++)
-		rqs[i] = &pcpus[i]->rq;
-	from = sched_balance_source(rqs, nr_pcpus, p->id, sched_now(now));
 	if (from == SCHED_NO_CPU)
 		return;
 	rq_lock_two(p, pcpus[from], now);
@@ -263,10 +257,7 @@ bool vcpu_yield_to(struct vcpu *me, struct spin_walk *w)
 	u64 now = rdtsc();
 	u32 did;
 
-	/* What runs elsewhere is not stopped for a target that spins itself, while somebody waits
-	 * here. The other policies are as they are upstream. */
-	if (there != p && w->class >= SPIN_CLASS_SPINNER && p->rq.nr_running > 1 &&
-	    w->policy == &spin_policies[SPIN_POLICY_EXACT])
+	if (there != p && !spin_may_cross(w, READ_ONCE(p->rq.nr_running)))
 		return false;
 	if (there == p) {
 		rq_lock(p, now);
@@ -403,15 +394,8 @@ void pcpu_call(struct pcpu *p, void (*fn)(void *arg), void *arg)
 
 void vcpu_times_ns(struct vcpu *v, u64 *run_ns, u64 *delay_ns)
 {
-	struct pcpu *p;
+	struct pcpu *p = rq_lock_of(v, rdtsc());
 
-	for (;;) {
-		p = vcpu_pcpu(v);
-		rq_lock(p, rdtsc());
-		if (vcpu_pcpu(v) == p)
-			break;
-		rq_unlock(p, false); /* moved while we waited for the lock */
-	}
 	*run_ns = sched_run_ns(&p->rq, &v->sched);
 	*delay_ns = sched_run_delay_ns(&p->rq, &v->sched);
 	rq_unlock(p, false);

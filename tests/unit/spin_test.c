@@ -228,6 +228,29 @@ static void a_yield_that_worked_ends_the_search(void **state)
 	}
 }
 
+/* What runs elsewhere is stopped for a spinner only by the policies of others, or if nobody waits
+ * here. */
+static void only_exact_spares_other_run_queues(void **state)
+{
+	for (ALL_POLICIES) {
+		struct spin_walk w;
+
+		vm_of(8, policy);
+		run(0);
+		wake(3);
+		assert_true(spin_start(&w, &vcpu[0], true, 0, now));
+		for (u32 class = 0; class < SPIN_NR_CLASSES; class ++) {
+			bool guess = class == SPIN_CLASS_SPINNER || class == SPIN_CLASS_RELAXED;
+
+			w.class = class;
+			assert_true(spin_may_cross(&w, 1));
+			assert_int_equal(spin_may_cross(&w, 2),
+					 policy != SPIN_POLICY_EXACT || !guess);
+		}
+		spin_stop(&w, false);
+	}
+}
+
 /* ---- exact and ipi: whom the spinner waits for ---- */
 
 /* The guest of the issue: A sends to B and spins; B, C, D wait on the same pCPU, C and D longer. */
@@ -663,6 +686,7 @@ int main(void)
 	    cmocka_unit_test(tries_end_a_search),
 	    cmocka_unit_test(nobody_is_tried_twice),
 	    cmocka_unit_test(a_yield_that_worked_ends_the_search),
+	    cmocka_unit_test(only_exact_spares_other_run_queues),
 	    cmocka_unit_test(the_receiver_runs_next_every_time),
 	    cmocka_unit_test(the_kvm_policy_does_not_know_receivers),
 	    cmocka_unit_test(several_outstanding_among_64_are_tried_oldest_first),
