@@ -296,6 +296,20 @@ static void put_prev(struct run_queue *rq, struct sched_vcpu *v)
 	preempted(rq, v);
 }
 
+/* @v, which is current on its timelines, is what @rq runs from now on. */
+static __always_inline void begin_run(struct run_queue *rq, struct sched_vcpu *v)
+{
+	v->fluid_run = rq->fluid;
+	v->run_start = v->exec_start = rq->clock;
+	WRITE_ONCE(v->state, SCHED_RUNNING);
+	sched_count(rq, v, nr_switches, 1);
+	rq->curr = v;
+	if (rq->idle) {
+		rq->idle = false;
+		rq->idle_ns += rq->clock - rq->idle_since;
+	}
+}
+
 /*
  * @next runs, and @prev if there is one waits. The tree gives before it takes: it stays one node
  * smaller, and small trees are what this is about.
@@ -330,16 +344,8 @@ static void switch_to(struct run_queue *rq, struct sched_vcpu *prev, struct sche
 	}
 	note_waited(rq, next);
 	account_advance(rq);
-	next->fluid_run = rq->fluid;
-	next->run_start = next->exec_start = rq->clock;
-	WRITE_ONCE(next->state, SCHED_RUNNING);
-	sched_count(rq, next, nr_switches, 1);
-	rq->curr = next;
+	begin_run(rq, next);
 	refresh_share(rq, next);
-	if (rq->idle) {
-		rq->idle = false;
-		rq->idle_ns += rq->clock - rq->idle_since;
-	}
 }
 
 /* What runs goes on: it was compared with all others just now, so its protection starts anew. */
@@ -584,16 +590,8 @@ static void run_alone(struct run_queue *rq, struct sched_vcpu *v)
 	rq->root.curr = se;
 	rq->root.nr_queued = 1;
 	hist_add(&v->wait, 0);
-	v->fluid_run = rq->fluid;
-	v->run_start = v->exec_start = rq->clock;
-	WRITE_ONCE(v->state, SCHED_RUNNING);
-	sched_count(rq, v, nr_switches, 1);
-	rq->curr = v;
+	begin_run(rq, v);
 	rq->slice_end = SCHED_NEVER;
-	if (rq->idle) {
-		rq->idle = false;
-		rq->idle_ns += rq->clock - rq->idle_since;
-	}
 }
 
 bool sched_wake(struct run_queue *rq, struct sched_vcpu *v)
