@@ -46,31 +46,25 @@ static void set_proc_controls(struct vcpu *v, u32 value)
 	vmwrite32(VMCS_PROC_CONTROLS, value);
 }
 
+static void switch_control(struct vcpu *v, u32 bit, bool on)
+{
+	if (!(v->proc_controls & bit) == on)
+		set_proc_controls(v, v->proc_controls ^ bit);
+}
+
 void vcpu_set_window(struct vcpu *v, bool on)
 {
-	if (v->window == on)
-		return;
-	v->window = on;
-	set_proc_controls(v, on ? v->proc_controls | PROC_INTR_WINDOW
-				: v->proc_controls & ~PROC_INTR_WINDOW);
+	switch_control(v, PROC_INTR_WINDOW, on);
 }
 
 void vcpu_set_nmi_window(struct vcpu *v, bool on)
 {
-	if (v->nmi_window == on)
-		return;
-	v->nmi_window = on;
-	set_proc_controls(v, on ? v->proc_controls | PROC_NMI_WINDOW
-				: v->proc_controls & ~PROC_NMI_WINDOW);
+	switch_control(v, PROC_NMI_WINDOW, on);
 }
 
 void vcpu_set_pause_exiting(struct vcpu *v, bool on)
 {
-	u32 controls =
-	    on ? v->proc_controls | PROC_PAUSE_EXIT : v->proc_controls & ~PROC_PAUSE_EXIT;
-
-	if (controls != v->proc_controls)
-		set_proc_controls(v, controls);
+	switch_control(v, PROC_PAUSE_EXIT, on);
 }
 
 void vcpu_update_controls2(struct vcpu *v)

@@ -67,12 +67,10 @@ struct vcpu {
 
 	struct vm *vm; /* constant, as id, vmcs_pa, lapic.id */
 	u32 id;
-	bool launched;	/* VMRESUME, not VMLAUNCH */
-	bool fresh;	/* power-up state not written yet: done when its pCPU first loads it */
-	bool halted;	/* executed HLT and nothing has ended that yet */
-	bool halted_if; /* RFLAGS.IF at that HLT */
-	bool window;	/* interrupt-window exiting is on */
-	bool nmi_window;
+	bool launched;	   /* VMRESUME, not VMLAUNCH */
+	bool fresh;	   /* power-up state not written yet: done when its pCPU first loads it */
+	bool halted;	   /* executed HLT and nothing has ended that yet */
+	bool halted_if;	   /* RFLAGS.IF at that HLT */
 	u32 tpr_threshold; /* as in the VMCS */
 	u32 proc_controls; /* as in the VMCS */
 	u64 armed_tsc;	   /* host TSC at which the preemption timer is to fire; see vcpu_arm() */

@@ -158,7 +158,8 @@ enum exit_action vcpu_deliver_vector(struct vcpu *v)
 	struct vlapic *l = &v->lapic;
 	int vector = vlapic_highest_deliverable(l);
 
-	if (unlikely(vector < 0) || unlikely(v->window) || unlikely(!is_open()))
+	if (unlikely(vector < 0) || unlikely(v->proc_controls & PROC_INTR_WINDOW) ||
+	    unlikely(!is_open()))
 		return deliver_later(v);
 	set_tpr_threshold(v, 0);
 	inject(v, vector | INTR_EXTERNAL);
