@@ -188,6 +188,6 @@ const char *trace_command(struct out *out, char **word, u32 n)
 		return "usage: trace, trace on [EVENT...], trace off, or trace dump [RECORDS]";
 	if (n == 3 && (!fmt_parse_u64(word[2], &nr) || !nr || nr > RECORDS))
 		return "how many records of each pCPU? 1 to 4096 are possible";
-	dump(out, (u32)nr);
+	dump(out, nr);
 	return NULL;
 }

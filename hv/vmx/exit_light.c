@@ -12,8 +12,6 @@
 #include "hv/tracepoint.h"
 #include "hv/vmx/exit.h"
 
-enum { EXTERNAL_INTERRUPT = 1, INTERRUPT_WINDOW = 7, WRMSR = 32 };
-
 /* INIT, SIPI, NMI and the PIC's interrupts go the long way: a request makes entry.asm take it. */
 static inline enum exit_action deliver(struct vcpu *v)
 {
@@ -113,20 +111,20 @@ static __attribute__((noinline)) enum exit_action light_wrmsr(struct vcpu *v)
 
 static __attribute__((noinline)) enum exit_action light_interrupt(struct vcpu *v, u32 reason)
 {
-	if (reason == EXTERNAL_INTERRUPT)
+	if (reason == EXIT_EXTERNAL_INTERRUPT)
 		return light_kick(v);
-	return reason == INTERRUPT_WINDOW ? light_window(v) : EXIT_FULL;
+	return reason == EXIT_INTERRUPT_WINDOW ? light_window(v) : EXIT_FULL;
 }
 
 static __attribute__((noinline)) enum exit_action light_and_arm(struct vcpu *v, u32 reason)
 {
 	vcpu_arm(v, rdtsc());
-	return reason == WRMSR ? light_wrmsr(v) : light_interrupt(v, reason);
+	return reason == EXIT_WRMSR ? light_wrmsr(v) : light_interrupt(v, reason);
 }
 
 enum exit_action vmx_exit_light(struct vcpu *v, u32 reason)
 {
 	if (unlikely(count_exit(v, reason)))
 		return light_and_arm(v, reason);
-	return reason == WRMSR ? light_wrmsr(v) : light_interrupt(v, reason);
+	return reason == EXIT_WRMSR ? light_wrmsr(v) : light_interrupt(v, reason);
 }
