@@ -5,22 +5,18 @@ preferred-CPU series was built (guest-support/README.md)."""
 
 import pathlib
 import re
-import subprocess
 import unittest
 
 import vlagtest
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 
 
 class FoldingTest(vlagtest.SystemTest):
     def fold(self, kernel="bzImage", words="", more=""):
         """VM -> the text of its lines: one is busy for 2.4 s of its time, two for 1.2 s."""
-        initramfs = self.folder / "folding.cpio"
-        subprocess.run([ROOT / "guest-support/build-initramfs", "--load", "storms", "--with",
-                        f"{HERE / 'folding.sh'}:/folding.sh", "--out", initramfs], check=True,
-                       capture_output=True)
+        initramfs = vlagtest.storms_initramfs(self.folder / "folding.cpio",
+                                              **{"folding.sh": HERE / "folding.sh"})
         config = "".join(
             f"[vm {name}]\nkernel = {kernel}\ninitrd = folding.cpio\nvcpus = 2\nmemory = 64M\n"
             f"cmdline = console=ttyS0,115200 quiet {words} vlag.run=/folding.sh,{busy_ms}{more} "

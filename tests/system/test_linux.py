@@ -206,9 +206,15 @@ class TwoLinuxesAndATinyGuest(Linux):
         self.assert_ended("two", "poweroff")
 
 
+def read_stolen(name):
+    """A command that puts the ticks of 10 ms stolen so far into the variable @name. No process is
+    started for it: that would be work, which others make wait."""
+    return f"read x x x x x x x x {name} x </proc/stat"
+
+
 def stolen(word):
-    """A command that prints the ticks of 10 ms stolen so far, after @word."""
-    return f"set -- $(head -1 /proc/stat); echo {word} $9"
+    """A command that prints them after @word."""
+    return f"{read_stolen('s')}; echo {word} $s"
 
 
 def busy(seconds):
@@ -224,9 +230,11 @@ class Steal(Linux):
             "--send", r"\n", "--until", PROMPT,
             "--send", f"{busy(6)}; {stolen('two-end')}\\n",
             "--send", r"\x010", "--until", "console of vm one", "--send", r"\n", "--until", PROMPT,
-            # In one line, as typing is work, too; the console takes 256 characters at once.
-            *says(f"{stolen('busy-from')}; {busy(1)}; {stolen('busy-to')}; sleep 1; "
-                  f"{stolen('idle-to')}", r"^idle-to \d+"),
+            # In one line, as typing is work, and said at the end, as printing is; the console takes
+            # 256 characters at once.
+            *says(f"{read_stolen('a')}; {busy(1)}; {read_stolen('b')}; sleep 1; "
+                  f"{read_stolen('c')}; echo busy-from $a; echo busy-to $b; echo idle-to $c",
+                  r"^idle-to \d+"),
             "--until", r"^two\| two-end \d+",
             *says(f"sleep 0.2; {stolen('one-end')}", r"^one-end \d+"), "--cmd", "vm"]
     options = {"stats": True}
@@ -261,17 +269,21 @@ class EveryPvFeature(Linux):
     """IPIs and TLB flushes by hypercall, paravirtual spinlocks; four vCPUs take turns."""
 
     FOUND = "setup pv (IPIs|remote TLB flush|sched yield)|PV spinlocks [e]nabled"
-    LOAD = "for i in 1 2 3 4; do dd if=/dev/zero bs=4k count=500 | cat > /dev/null & done; wait"
-    config = linux_vm(vcpus=4, pv="all")
+    LOAD = "ipistorm mode=membarrier ms=500; ipistorm mode=mprotect ms=500"
+    storms = True
+    config = linux_vm(initrd="storms.cpio", vcpus=4, pv="all")
     args = ["--until", PROMPT, *says(f"dmesg | grep -ciE '{FOUND}'", r"^\d$"),
-            *says(f"({LOAD}) 2> /dev/null; echo over-$((0+1))", "^over-1$"), *HEALTHY]
+            *says(f"{LOAD}; echo over-$((0+1))", "^over-1$"), *HEALTHY]
     options = {"stats": True}
 
     def test_the_kernel_uses_them(self):
+        """One CPU interrupts the three that spin, or flushes their TLBs: most of the time only one
+        of the four has the pCPU."""
         self.assert_ok(self.machine)
         self.assert_line("4")
         counters = self.machine.stats["vms"][0]["counters"]
-        self.assertGreater(counters["pv_tlb_flushes"] + counters["ipi_multicast"], 0, counters)
+        self.assertGreater(counters["ipi_multicast"], 0, counters)
+        self.assertGreater(counters["pv_tlb_flushes"], 0, counters)
 
     def test_the_log_is_clean(self):
         self.assert_healthy()

@@ -9,16 +9,13 @@ import unittest
 import vlagtest
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUILD_INITRAMFS = HERE.parents[1] / "guest-support/build-initramfs"
 SECONDS = 900  # for a machine that hangs
 
 
 class Cpusets(vlagtest.SystemTest):
     def boot_linux(self, script):
         """What the cloud kernel prints while it runs @script with 4 CPUs."""
-        initramfs = self.folder / "initramfs.cpio"
-        subprocess.run([BUILD_INITRAMFS, "--load", "storms", "--with", f"{script}:/test.sh",
-                        "--out", initramfs], check=True, capture_output=True)
+        initramfs = vlagtest.storms_initramfs(self.folder / "initramfs.cpio", **{"test.sh": script})
         kernel = vlagtest.guest_files()["bzImage-cloud"]
         done = subprocess.run(
             ["qemu-system-x86_64", "-machine", "pc,accel=tcg", "-cpu", "max", "-smp", "4", "-m", "512",

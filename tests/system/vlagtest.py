@@ -59,11 +59,19 @@ def vlag(*args, timeout=TIMEOUT + 60, env=None):
                           env=dict(os.environ, **(env or {})))
 
 
-def linux_vm(name="linux", cmdline="console=ttyS0,115200 quiet", kernel="bzImage", **keys):
+def linux_vm(name="linux", cmdline="console=ttyS0,115200 quiet", kernel="bzImage",
+             initrd="initramfs.cpio", **keys):
     """The text of a [vm] section with the small kernel; @keys are further lines."""
-    lines = [f"[vm {name}]", f"kernel = {kernel}", "initrd = initramfs.cpio",
-             f"cmdline = {cmdline}"]
+    lines = [f"[vm {name}]", f"kernel = {kernel}", f"initrd = {initrd}", f"cmdline = {cmdline}"]
     return "\n".join(lines + [f"{key} = {value}" for key, value in keys.items()]) + "\n\n"
+
+
+def storms_initramfs(path, **scripts):
+    """Builds an initramfs with our load programs and @scripts, name in / -> file: its path."""
+    more = [part for name, file in scripts.items() for part in ("--with", f"{file}:/{name}")]
+    subprocess.run([ROOT / "guest-support/build-initramfs", "--load", "storms", *more, "--out", path],
+                   check=True, capture_output=True)
+    return path
 
 
 def guest_files():
@@ -138,16 +146,18 @@ class SystemTest(unittest.TestCase):
 class BootedOnce(SystemTest):
     """One machine for all tests of a class, as firmware costs more than most guests: each test
     looks at what came out of it. A subclass has @config, perhaps @args, @options of boot() and
-    @files beside the built guests.
+    @files beside the built guests; where it says @storms, there is a storms.cpio.
     """
 
-    config, args, options, files = "", (), {}, {}
+    config, args, options, files, storms = "", (), {}, {}, False
 
     @classmethod
     def setUpClass(cls):
         folder = make_folder(cls.__name__, cls.addClassCleanup)
-        cls.run_of_class = boot(folder, cls.config, *cls.args, files=guest_files() | cls.files,
-                                **cls.options)
+        files = guest_files() | cls.files
+        if cls.storms:
+            files["storms.cpio"] = storms_initramfs(folder / "storms.cpio")
+        cls.run_of_class = boot(folder, cls.config, *cls.args, files=files, **cls.options)
 
     def setUp(self):
         self.machine = self.run_of_class
