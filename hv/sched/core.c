@@ -54,14 +54,23 @@ void sched_update_curr(struct run_queue *rq)
 
 /* ---- weights ---- */
 
-static u64 group_weight(const struct sched_group_rq *grq)
+static void reweight_group(struct run_queue *rq, struct sched_group_rq *grq)
 {
-	u64 weight = (u64)READ_ONCE(grq->group->weight) << LOAD_SHIFT;
-	u64 load = READ_ONCE(grq->group->load);
+	u64 weight, load;
 
-	if (load < grq->load)
-		load = grq->load; /* racing with another pCPU */
-	return load ? weight * grq->load / load : weight;
+	/* Each is read once: what it is made of and what is remembered are the same, or a change
+	   between the two would never be noticed. */
+	grq->weight_seen = READ_ONCE(grq->group->weight);
+	grq->load_seen = READ_ONCE(grq->group->load);
+	weight = (u64)grq->weight_seen << LOAD_SHIFT;
+	load = max(grq->load_seen, grq->load); /* racing with another pCPU */
+	entity_reweight(&rq->root, &grq->se, load ? weight * grq->load / load : weight);
+}
+
+static inline bool group_stale(const struct sched_group_rq *grq)
+{
+	return grq->weight_seen != READ_ONCE(grq->group->weight) ||
+	       grq->load_seen != READ_ONCE(grq->group->load);
 }
 
 /* The VM's weight or its number of runnable vCPUs may have changed, on any pCPU. */
@@ -69,20 +78,21 @@ static __attribute__((noinline)) void renew_share(struct run_queue *rq, struct s
 {
 	u64 share = sched_share(v);
 
-	if (share == v->contrib)
-		return;
-	account_settle(rq, v);
-	account_load(rq, rq->load + share - v->contrib);
-	v->contrib = share;
+	if (share != v->contrib) {
+		account_settle(rq, v);
+		account_load(rq, rq->load + share - v->contrib);
+		v->contrib = share;
+	}
 	if (v->se.parent)
-		entity_reweight(&rq->root, v->se.parent, group_weight(group_rq_of(v->se.parent)));
+		reweight_group(rq, group_rq_of(v->se.parent));
 	else
 		entity_reweight(&rq->root, &v->se, share);
 }
 
 static inline void refresh_share(struct run_queue *rq, struct sched_vcpu *v)
 {
-	if (unlikely(share_stale(v)))
+	if (unlikely(share_stale(v)) ||
+	    (v->se.parent && group_stale(group_rq_of(v->se.parent))))
 		renew_share(rq, v);
 }
 
@@ -210,7 +220,7 @@ static __always_inline void enqueue(struct run_queue *rq, struct sched_vcpu *v, 
 	if (!grq)
 		return;
 	grq->se.timeline = &rq->root;
-	entity_reweight(&rq->root, &grq->se, group_weight(grq));
+	reweight_group(rq, grq);
 	if (!grq->se.on_rq)
 		level_add(&rq->root, &grq->se, flags, rq->knobs);
 }
@@ -229,7 +239,7 @@ static void levels_remove(struct run_queue *rq, struct sched_vcpu *v, u32 flags)
 	if (!parent)
 		return;
 	if (parent->child->nr_queued)
-		entity_reweight(&rq->root, parent, group_weight(group_rq_of(parent)));
+		reweight_group(rq, group_rq_of(parent));
 	else
 		level_remove(&rq->root, parent, flags, rq->knobs);
 }
@@ -526,7 +536,7 @@ static void wake_delayed(struct run_queue *rq, struct sched_vcpu *v)
 		timeline_insert(tl, &v->se);
 	}
 	if (v->se.parent)
-		entity_reweight(&rq->root, v->se.parent, group_weight(group_rq_of(v->se.parent)));
+		reweight_group(rq, group_rq_of(v->se.parent));
 	else
 		entity_reweight(tl, &v->se, v->contrib);
 }

@@ -130,6 +130,8 @@ struct sched_group_rq {
 	struct sched_timeline timeline;
 	u64 load; /* sum of the weights of its runnable vCPUs here */
 	struct sched_group *group;
+	u32 weight_seen; /* the VM's weight and load of which that of se was made */
+	u64 load_seen;
 };
 
 /* A VM. */

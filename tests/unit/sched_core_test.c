@@ -667,12 +667,44 @@ static void removing_the_running_vcpu_leaves_the_pcpu_to_others(void **state)
 	free(w);
 }
 
+/*
+ * group: a VM's weight on a pCPU follows its load, also if that was another while it was made there:
+ * a vCPU on another pCPU leaves its queue for a moment (a move, a change of the mode).
+ */
+static void a_groups_weight_follows_a_load_that_changed_for_a_moment(void **state)
+{
+	struct world *w = world_new(2);
+	struct sched_group *vm;
+	struct sched_vcpu *c;
+
+	w->knobs.sched_mode = SCHED_MODE_GROUP;
+	vm = world_group(w, 1024);
+	wake(w, world_vcpu(w, vm, 0, 0), 0);
+	wake(w, world_vcpu(w, vm, 1, 0), 1);
+	c = world_vcpu(w, vm, 1, 0);
+	wake(w, c, 1);
+	vm->load -= 1024; /* the one on pCPU 0 is away */
+	pick(w, 1);
+	run(w, 1, 20 * MSEC);
+	while (w->rqs[1].curr != c)
+		run(w, 1, 100 * USEC);
+	w->knobs.DELAY_DEQUEUE = false;
+	sched_block(begin(w, 1));
+	vm->load += 1024; /* back, before anybody here is picked */
+	sched_pick_next(&w->rqs[1]);
+	end(&w->rqs[1]);
+	run(w, 1, 20 * MSEC);
+	assert_int_equal(vm->rqs[1].se.weight, BIT(NICE_0_SHIFT) / 2);
+	free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(two_equal_vcpus_get_half_each),
 	    cmocka_unit_test(double_weight_gets_two_thirds_in_each_mode),
 	    cmocka_unit_test(a_vms_share_does_not_depend_on_its_vcpus_in_group_and_flat),
+	    cmocka_unit_test(a_groups_weight_follows_a_load_that_changed_for_a_moment),
 	    cmocka_unit_test(three_vms_of_two_vcpus_on_two_pcpus_share_by_weight),
 	    cmocka_unit_test(shares_follow_who_is_runnable),
 	    cmocka_unit_test(a_weight_change_takes_effect_within_slices),
