@@ -91,8 +91,7 @@ static __attribute__((noinline)) void renew_share(struct run_queue *rq, struct s
 
 static inline void refresh_share(struct run_queue *rq, struct sched_vcpu *v)
 {
-	if (unlikely(share_stale(v)) ||
-	    (v->se.parent && group_stale(group_rq_of(v->se.parent))))
+	if (unlikely(share_stale(v)) || (v->se.parent && group_stale(group_rq_of(v->se.parent))))
 		renew_share(rq, v);
 }
 
@@ -156,31 +155,9 @@ static void level_add(struct sched_timeline *tl, struct sched_entity *se, u32 fl
 	tl->nr_queued++;
 }
 
-/*
- * auto: what was borrowed is paid back when its owner leaves the pCPU after yield_debt_ns, and at
- * once when it blocks: nobody sleeps off a debt. The legal lag bounds what one payment may be.
- */
-static __attribute__((noinline)) void pay_debt(struct sched_timeline *tl, struct sched_entity *se,
-					       const struct sched_knobs *knobs)
-{
-	s64 limit, lag, pay;
-
-	if (tl->nr_queued < 2)
-		return; /* nobody to pay to; it stays owed */
-	limit = entity_lag_limit(tl, se, knobs);
-	lag = vdiff(timeline_avg(tl), se->vruntime);
-	pay = min((s64)calc_delta_fair((u64)se->debt, se), lag + limit);
-	if (pay <= 0)
-		return;
-	entity_set_lag(tl, se, lag - pay, knobs);
-	se->debt = max(se->debt - vtime_to_ns(pay, se->weight) - 1, (s64)0);
-}
-
 static void level_remove(struct sched_timeline *tl, struct sched_entity *se, u32 flags,
 			 const struct sched_knobs *knobs)
 {
-	if (unlikely(se->debt) && (flags & DEQUEUE_SLEEP))
-		pay_debt(tl, se, knobs);
 	entity_save_lag(tl, se, knobs);
 	se->delayed = false;
 	if (!(flags & DEQUEUE_SLEEP) && knobs->PLACE_REL_DEADLINE) {
@@ -269,16 +246,9 @@ static void put_levels(struct sched_entity *se, const struct sched_entity *stop)
 /* @v, charged up to the clock, stops running; whether it stays queued is the caller's decision. */
 static void leave_pcpu(struct run_queue *rq, struct sched_vcpu *v)
 {
-	struct sched_entity *se = &v->se;
-
 	account_settle(rq, v);
 	hist_add(&v->slice, rq->clock - v->run_start);
 	v->last_ran = rq->clock;
-	for (; se; se = se->parent) {
-		/* Before anything is taken out of a tree: V must be whole. */
-		if (unlikely(se->debt) && vdiff(rq->clock, se->debt_due) >= 0)
-			pay_debt(se->timeline, se, rq->knobs);
-	}
 	rq->curr = NULL;
 }
 
@@ -344,13 +314,17 @@ static void switch_to(struct run_queue *rq, struct sched_vcpu *prev, struct sche
 	se = &next->se;
 	for (; se; se = se->parent) {
 		struct sched_timeline *tl = se->timeline;
+		bool buddy = tl->next == se;
 
-		if (unlikely(tl->next == se))
-			tl->next = NULL;
 		if (tl->curr != se || !entity_protected(se)) {
 			tl->curr = se;
 			entity_protect(tl, se, rq->knobs);
+			tl->early = buddy && tl->advance;
+			if (unlikely(tl->early))
+				entity_protect_early(se, rq->knobs);
 		}
+		if (unlikely(buddy))
+			tl->next = NULL;
 	}
 	note_waited(rq, next);
 	account_advance(rq);
@@ -367,8 +341,10 @@ static void keep_curr(struct run_queue *rq, struct sched_vcpu *v)
 	for (; se; se = se->parent) {
 		if (se->timeline->next == se)
 			se->timeline->next = NULL;
-		if (!entity_protected(se))
+		if (!entity_protected(se)) {
 			entity_protect(se->timeline, se, rq->knobs);
+			se->timeline->early = false;
+		}
 	}
 }
 
@@ -471,8 +447,6 @@ void sched_block(struct run_queue *rq)
 	load_sub(rq, v);
 	sched_count(rq, v, nr_voluntary, 1);
 	WRITE_ONCE(v->state, SCHED_BLOCKED);
-	if (unlikely(v->se.debt))
-		pay_debt(tl, &v->se, rq->knobs);
 	if (rq->knobs->DELAY_DEQUEUE && tl->nr_queued > 1 && !entity_eligible(tl, &v->se)) {
 		entity_save_lag(tl, &v->se, rq->knobs);
 		v->se.delayed = true;

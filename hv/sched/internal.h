@@ -232,6 +232,9 @@ struct sched_entity *timeline_pick_of_many(struct sched_timeline *tl, bool prote
 void entity_protect_among(struct sched_timeline *tl, struct sched_entity *se,
 			  const struct sched_knobs *knobs);
 
+/* @se was picked before its time: not for longer than the knob says. */
+void entity_protect_early(struct sched_entity *se, const struct sched_knobs *knobs);
+
 /* The eligible entity with the earliest deadline; with @protect slice protection and the buddy come
  * first. NULL only when nothing competes. */
 static inline struct sched_entity *timeline_pick(struct sched_timeline *tl, bool protect,

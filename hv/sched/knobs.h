@@ -40,8 +40,8 @@
 	  "deboost: a yield back within this time pays no margin")                                 \
 	X(yield_auto_min_ns, 5000, 0, 1000000000,                                                  \
 	  "auto: the rate limit never goes below this, nor above yield_resched_min_ns")            \
-	X(yield_debt_ns, 3000000, 0, 1000000000,                                                   \
-	  "auto: a debt is due when its owner leaves the pCPU this long after the loan")           \
+	X(yield_early_ns, 200000, 10000, 100000000,                                                \
+	  "auto: a target that is not eligible may run this long before its time")                 \
 	X(balance_interval_ns, 4000000, 100000, 10000000000, "time between balancing passes")      \
 	X(balance_rotate_ns, 24000000, 0, 10000000000,                                             \
 	  "an imbalance that no move can mend is passed on after this time; 0: never")             \

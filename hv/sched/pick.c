@@ -36,10 +36,13 @@ struct sched_entity *timeline_pick_of_many(struct sched_timeline *tl, bool prote
 	struct timeline_mean mean = timeline_mean(tl);
 
 	if (unlikely(tl->next) && protect && knobs->PICK_BUDDY &&
-	    mean_eligible(&mean, tl->next->vruntime))
+	    mean_eligible(&mean, tl->next->vruntime - (u64)tl->advance))
 		return tl->next;
-	if (curr && !mean_eligible(&mean, curr->vruntime))
+	if (curr && !mean_eligible(&mean, curr->vruntime)) {
+		if (unlikely(tl->early) && protect && entity_protected(curr))
+			return curr;
 		curr = NULL;
+	}
 	if (curr && protect && entity_protected(curr))
 		return curr;
 	best = tree_pick(tl, &mean);
@@ -58,5 +61,13 @@ void entity_protect_among(struct sched_timeline *tl, struct sched_entity *se,
 		return;
 	vprot = se->vruntime + calc_delta_fair(slice, se);
 	if (vdiff(vprot, se->deadline) < 0)
+		se->vprot = vprot;
+}
+
+void entity_protect_early(struct sched_entity *se, const struct sched_knobs *knobs)
+{
+	u64 vprot = se->vruntime + calc_delta_fair(knobs->yield_early_ns, se);
+
+	if (vdiff(vprot, se->vprot) < 0)
 		se->vprot = vprot;
 }

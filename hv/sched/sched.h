@@ -74,8 +74,6 @@ struct sched_entity {
 	u64 inv_weight;	   /* 2^52 / weight */
 	u64 vprot;	   /* slice protection: runs undisturbed until vruntime reaches this */
 	s64 vlag;	   /* V - vruntime when it left the queue */
-	s64 debt;	   /* yield policy auto: service in ns that it has borrowed */
-	u64 debt_due;	   /* from when on it is charged */
 	struct sched_timeline *timeline; /* the one on which it competes; NULL before */
 	struct sched_entity *parent;	 /* group entity above, NULL at the root */
 	struct sched_timeline *child;	 /* of a group entity: its vCPUs. NULL: this is a vCPU */
@@ -88,10 +86,12 @@ struct sched_timeline {
 	struct sched_tree tree;
 	struct sched_entity *curr; /* the one that runs; on_rq, but not in the tree */
 	struct sched_entity *next; /* buddy: nominated by a directed yield */
+	s64 advance;		   /* how far *next may be behind V and be picked (virtual time) */
 	u64 zero_vruntime;	   /* v0: keys are relative to it; kept near V */
 	s64 sum_w_vruntime;	   /* sum of w_i (v_i - v0) over the tree */
 	u64 sum_weight;		   /* sum of w_i over the tree */
 	u32 nr_queued;		   /* tree and curr, delayed ones too */
+	bool early; /* curr was picked before its time: protected although not eligible */
 };
 
 /* X(field, text): counters of a vCPU, each also summed up per run queue. */

@@ -27,6 +27,7 @@ static const struct sched_entity *nominate(struct sched_vcpu *v)
 		if (!se->on_rq || se->delayed)
 			break;
 		se->timeline->next = se;
+		se->timeline->advance = 0;
 		last = se;
 	}
 	return last;
@@ -211,48 +212,26 @@ static void yield_transfer(struct yield *y)
 
 /* ---- auto ---- */
 
-/* Lends @se, whose lag is @lag < 0, what it needs to be eligible, and a quantum to run; false if it
- * has borrowed enough. */
-static bool lend(struct yield *y, struct sched_entity *se, s64 lag)
-{
-	const struct sched_knobs *knobs = y->target_rq->knobs;
-	struct sched_timeline *tl = se->timeline;
-	s64 limit = entity_lag_limit(tl, se, knobs);
-	s64 goal = min((s64)calc_delta_fair(knobs->min_quantum_ns, se), limit);
-	s64 debt = vtime_to_ns(goal - lag, se->weight) + 1;
-
-	if (se->debt + debt > vtime_to_ns(2 * limit, se->weight))
-		return false;
-	if (!se->debt)
-		se->debt_due = y->target_rq->clock + knobs->yield_debt_ns;
-	se->debt += debt;
-	entity_set_lag(tl, se, goal, knobs);
-	note_received(y, goal - lag, se->weight);
-	return true;
-}
-
 /*
- * Transfer first. What that leaves missing is lent, on every level that was nominated; the debts
- * are charged in pay_debt() (core.c) and stay within twice the legal lag.
+ * Transfer first. If the target is behind V still, it may run before its time all the same, on
+ * every level that was nominated: for yield_early_ns, and only as long as its lag stays legal. What
+ * it lacks it owes, and pays by waiting, as everybody does who has run more than his share;
+ * nobody's vruntime is touched for that, so neither debts nor V can run away.
  */
 static void yield_auto(struct yield *y)
 {
 	struct sched_entity *mine = &y->me->se, *theirs = &y->target->se;
-	bool lending = !y->limited && y->target_rq->knobs->YIELD_TO_LAG_CREDIT;
+	const struct sched_knobs *knobs = y->target_rq->knobs;
+	bool lending = !y->limited && knobs->YIELD_TO_LAG_CREDIT;
 
 	for (; theirs; theirs = theirs->parent) {
 		struct sched_timeline *tl = theirs->timeline;
-		s64 lag = lag_of(tl, theirs), received = 0;
+		s64 early = (s64)calc_delta_fair(knobs->yield_early_ns, theirs);
 
 		if (mine && mine != theirs)
-			received = take(y, mine, theirs, lag);
-		lag += received;
-		/* Nobody on that run queue has paid for it, so V there moves towards it. */
-		if (y->rq != y->target_rq)
-			lag -= key_mul(received, theirs->weight) / (s64)timeline_weight(tl);
-		/* One change of the tree, not two. */
-		if (lag >= 0 || !lending || tl->nr_queued < 2 || !lend(y, theirs, lag))
-			give(y, theirs, received);
+			give(y, theirs, take(y, mine, theirs, lag_of(tl, theirs)));
+		if (lending)
+			tl->advance = max(entity_lag_limit(tl, theirs, knobs) - early, (s64)0);
 		if (theirs == y->nominated)
 			break;
 		mine = mine ? mine->parent : NULL;

@@ -668,8 +668,8 @@ static void removing_the_running_vcpu_leaves_the_pcpu_to_others(void **state)
 }
 
 /*
- * group: a VM's weight on a pCPU follows its load, also if that was another while it was made there:
- * a vCPU on another pCPU leaves its queue for a moment (a move, a change of the mode).
+ * group: a VM's weight on a pCPU follows its load, also if that was another while it was made
+ * there: a vCPU on another pCPU leaves its queue for a moment (a move, a change of the mode).
  */
 static void a_groups_weight_follows_a_load_that_changed_for_a_moment(void **state)
 {

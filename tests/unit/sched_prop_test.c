@@ -43,10 +43,10 @@ static void check_timeline_exact(struct scenario *s, struct sched_timeline *tl)
 	if (x->n > 1)
 		assert_ptr_equal(timeline_pick(tl, false, knobs), best);
 	expected = best;
-	if (tl->curr && exact_eligible(x, tl->curr) &&
+	if (tl->curr && (exact_eligible(x, tl->curr) || tl->early) &&
 	    (s64)(tl->curr->vruntime - tl->curr->vprot) < 0)
 		expected = tl->curr;
-	if (tl->next && knobs->PICK_BUDDY && exact_eligible(x, tl->next))
+	if (tl->next && knobs->PICK_BUDDY && exact_lag(x, tl->next) + tl->advance * x->weight >= 0)
 		expected = tl->next;
 	if (x->n > 1)
 		assert_ptr_equal(timeline_pick(tl, true, knobs), expected);

@@ -394,30 +394,70 @@ static void deboost_never_exceeds_the_legal_lag(void **state)
 
 /* ---- auto ---- */
 
+static void set_lag(struct world *w, struct sched_vcpu *v, s64 lag)
+{
+	entity_set_lag(v->se.timeline, &v->se, lag, &w->knobs);
+}
+
+/* Nobody's lag moves: the target runs before its time, and then waits until the others had theirs.
+ */
 static void auto_makes_the_target_run_next_and_it_pays_back(void **state)
 {
 	struct world *w = busy("auto", 6, NULL);
 	struct run_queue *rq = &w->rqs[0];
 	struct sched_vcpu *me = rq->curr, *target = neediest(w);
-	s64 missing = -lag_of_vcpu(w, target), debt;
-	u64 due;
+	s64 missing = -lag_of_vcpu(w, target);
+	u64 start = w->now, ran = target->stats.run_ns;
 
 	assert_true(missing > 0);
+	set_lag(w, me, 0);
+	missing = -lag_of_vcpu(w, target);
 	yield_to(w, me, target);
+	assert_in_range(-lag_of_vcpu(w, target), missing - 2, missing + 2);
 	assert_ptr_equal(pick(w, 0), target);
-	debt = target->se.debt;
-	due = target->se.debt_due;
-	assert_true(debt > 0);
-	assert_int_equal(due, w->now + w->knobs.yield_debt_ns);
-	/* Within the time and a slice it is paid to the last nanosecond. */
-	while (w->now < due + 10 * MSEC && target->se.debt)
-		run(w, 0, 100 * USEC);
-	assert_int_equal(target->se.debt, 0);
-	assert_true(w->now >= due);
+	assert_null(rq->root.next);
+	run(w, 0, 60 * MSEC);
+	/* A sixth of the time, within a slice. */
+	assert_true(llabs((s64)(target->stats.run_ns - ran) - (s64)((w->now - start) / 6)) <
+		    700 * (s64)USEC);
 	free(w);
 }
 
-static void a_debt_is_paid_at_once_by_who_blocks(void **state)
+/* It runs for yield_early_ns, and not at all if its lag would not be legal then. */
+static void auto_lends_up_to_the_legal_lag(void **state)
+{
+	struct world *w = busy("auto", 6, NULL);
+	struct run_queue *rq = &w->rqs[0];
+	struct sched_vcpu *me = rq->curr, *target = neediest(w);
+	s64 limit = entity_lag_limit(&rq->root, &target->se, &w->knobs);
+	s64 early = (s64)w->knobs.yield_early_ns;
+	u64 start;
+
+	set_lag(w, me, -(s64)MSEC);
+	set_lag(w, target, -limit + early - (s64)USEC);
+	yield_to(w, me, target);
+	assert_ptr_not_equal(pick(w, 0), target);
+	free(w);
+
+	w = busy("auto", 6, NULL);
+	rq = &w->rqs[0];
+	me = rq->curr;
+	target = neediest(w);
+	set_lag(w, me, -(s64)MSEC);
+	set_lag(w, target, -limit + early + (s64)USEC);
+	yield_to(w, me, target);
+	assert_ptr_equal(pick(w, 0), target);
+	start = w->now;
+	while (rq->curr == target) {
+		w->now += 10 * USEC;
+		pick(w, 0); /* asked again and again: it is protected, although not eligible */
+	}
+	assert_int_equal(w->now - start, early);
+	assert_true(lag_of_vcpu(w, target) >= -limit);
+	free(w);
+}
+
+static void a_debt_is_not_slept_off(void **state)
 {
 	for (u32 delay = 0; delay < 2; delay++) {
 		struct world *w = busy("auto", 6, NULL);
@@ -426,20 +466,19 @@ static void a_debt_is_paid_at_once_by_who_blocks(void **state)
 		s64 lag;
 
 		w->knobs.DELAY_DEQUEUE = delay;
+		set_lag(w, rq->curr, 0);
 		yield_to(w, rq->curr, target);
 		assert_ptr_equal(pick(w, 0), target);
 		w->now += 50 * USEC;
 		lag = lag_of_vcpu(w, target);
-		assert_true(target->se.debt > 0);
-		assert_true(lag > 0);
+		assert_true(lag < 0);
 		block(w, 0);
-		assert_int_equal(target->se.debt, 0);
-		/* The lag that it takes along is that without the loan. */
 		assert_true(target->se.vlag < 0);
 		free(w);
 	}
 }
 
+/* Again and again for the same target: its lag is never beyond the legal bound. */
 static void loans_do_not_pile_up(void **state)
 {
 	struct world *w = busy("auto", 6, NULL);
@@ -447,14 +486,13 @@ static void loans_do_not_pile_up(void **state)
 	struct sched_vcpu *target = neediest(w);
 
 	w->knobs.yield_auto_min_ns = 0;
-	w->knobs.yield_debt_ns = SEC; /* never due here */
 	for (u32 i = 0; i < 500; i++) {
 		w->now += 30 * USEC;
 		pick(w, 0);
 		if (rq->curr != target)
 			yield_to(w, rq->curr, target);
-		assert_true(target->se.debt <=
-			    2 * entity_lag_limit(&rq->root, &target->se, &w->knobs) + 1);
+		assert_true(lag_of_vcpu(w, target) >=
+			    -entity_lag_limit(&rq->root, &target->se, &w->knobs) - 30 * (s64)USEC);
 	}
 	free(w);
 }
@@ -623,7 +661,8 @@ int main(void)
 	    cmocka_unit_test(deboost_spares_the_reverse_pair),
 	    cmocka_unit_test(deboost_never_exceeds_the_legal_lag),
 	    cmocka_unit_test(auto_makes_the_target_run_next_and_it_pays_back),
-	    cmocka_unit_test(a_debt_is_paid_at_once_by_who_blocks),
+	    cmocka_unit_test(auto_lends_up_to_the_legal_lag),
+	    cmocka_unit_test(a_debt_is_not_slept_off),
 	    cmocka_unit_test(loans_do_not_pile_up),
 	    cmocka_unit_test(auto_keeps_shares_where_credit_does_not),
 	    cmocka_unit_test(auto_follows_the_rate_of_yields),

@@ -98,8 +98,8 @@ static void *send_or_change(void *arg)
 	for (n = 0; n < 10 * ROUNDS || READ_ONCE(fix_map.seq) <= 100; n++) {
 		/* vCPUs 2 and 3 stay what they are. */
 		apic_map_resolve(&fix_map, 1u << (3 * (n % 2)), true, false, &set);
-		lost = !(set.word[0] & BIT(2 + n % 2)) ||
-		       (set.word[0] & ~(BIT(2 + n % 2) | BIT(1)));
+		lost =
+		    !(set.word[0] & BIT(2 + n % 2)) || (set.word[0] & ~(BIT(2 + n % 2) | BIT(1)));
 		if (lost)
 			break;
 	}
