@@ -51,8 +51,8 @@ static bool begins(struct spin_walk *w)
 }
 
 /*
- * The next vCPU in both maps, round robin after the last boosted one; -1 if there are no more. @map
- * may be the ready map itself.
+ * The next vCPU in both maps, round robin from w->start; -1 if there are no more. @map may be the
+ * ready map itself.
  */
 static int round_next(struct spin_walk *w, const u64 *map)
 {
@@ -200,11 +200,18 @@ static bool exact_kernel(struct spin_walk *w)
 	return false;
 }
 
+/*
+ * Nothing is known of these, so the order is a guess: the next by number after the spinner, as what
+ * guests hand on goes round by number more often than not, and whoever asks gets round to all.
+ */
 static bool exact_spinning(struct spin_walk *w)
 {
+	u32 after = w->me->index + 1;
 	int id;
 
-	while ((id = fifo_next(w, SPIN_FIFO_SPINNING)) >= 0) {
+	if (!w->begun)
+		w->start = after < w->me->vm->nr ? after : 0;
+	while ((id = round_next(w, w->me->vm->spinning)) >= 0) {
 		if (how_of(w, (u32)id) == SPIN_SPINNING && !was_tried(w, (u32)id))
 			return offer(w, (u32)id, SPIN_CLASS_SPINNER);
 	}

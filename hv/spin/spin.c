@@ -53,16 +53,20 @@ void spin_vcpu_init(struct spin_vcpu *v, struct spin_vm *vm, u32 index, struct i
 
 void spin_enter_spinning(struct spin_vcpu *v, bool in_kernel)
 {
-	if (in_kernel)
-		spin_enter(v, SPIN_SPINNING, SPIN_FIFO_SPINNING);
-	else
+	if (!in_kernel) {
 		spin_enter(v, SPIN_SPINNING_USER, SPIN_FIFO_USER);
+		return;
+	}
+	bit_set_atomic(v->vm->spinning, v->index);
+	spin_enter(v, SPIN_SPINNING, SPIN_NO_FIFO);
 }
 
 /* It spins no longer. */
 static void spin_over(struct spin_vcpu *v)
 {
 	v->spinning = false;
+	if (bit_test(v->vm->spinning, v->index))
+		bit_clear_atomic(v->vm->spinning, v->index);
 	if (v->vm->dy_eligible[v->index])
 		WRITE_ONCE(v->vm->dy_eligible[v->index], 0);
 }

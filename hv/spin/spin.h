@@ -139,7 +139,7 @@ struct spin_fifo {
 	u8 id[SPIN_FIFO_SLOTS]; /* who claimed the slot */
 };
 
-enum { SPIN_FIFO_KERNEL, SPIN_FIFO_USER, SPIN_FIFO_SPINNING, SPIN_NR_FIFOS };
+enum { SPIN_FIFO_KERNEL, SPIN_FIFO_USER, SPIN_NR_FIFOS, SPIN_NO_FIFO };
 
 struct spin_vcpu;
 
@@ -153,6 +153,7 @@ struct spin_vm {
 	u64 ready[SPIN_MAP_WORDS];	/* runnable and not running */
 	u64 pending[SPIN_MAP_WORDS]; /* ... and an interrupt waits for it; says nothing about others
 				      */
+	u64 spinning[SPIN_MAP_WORDS]; /* ... and gave its pCPU away in a spin at CPL 0 */
 	u8 how[CFG_MAX_VCPUS];	     /* enum spin_how; lock of the vCPU's run queue */
 	u8 dy_eligible[CFG_MAX_VCPUS]; /* policies kvm and ipi: spins, and its turn has come; racy
 					*/
@@ -165,7 +166,7 @@ struct spin_vcpu {
 	struct ipi_track *track; /* constant; NULL: no receivers are known */
 	u64 bit;		 /* constant: its bit in *ready and *pending */
 	u64 *ready, *pending;	 /* constant: its words of the VM's maps */
-	u64 *live;     /* its word of the FIFO in which it waits; NULL: it does not wait */
+	u64 *live;     /* its word of the FIFO in which it waits; NULL: it is in none */
 	u16 slot;      /* in that FIFO */
 	u32 index;     /* constant: in vm->vcpu[] */
 	bool spinning; /* from spin_start() to spin_stop() or, if it left, to sched_in */
@@ -192,26 +193,32 @@ void spin_vcpu_init(struct spin_vcpu *v, struct spin_vm *vm, u32 index, struct i
 
 /* ---- the state of the VM's vCPUs ---- */
 
-/* @v waits from now on, in @fifo. */
-static inline void spin_enter(struct spin_vcpu *v, u32 how, u32 fifo)
+static inline void spin_fifo_add(struct spin_vcpu *v, struct spin_fifo *f)
 {
-	struct spin_vm *vm = v->vm;
-	struct spin_fifo *f = &vm->fifo[fifo];
 	u64 *word, bit;
 	u32 slot;
 
-	DEBUG_ON(vm->how[v->index] != SPIN_GONE);
-	if (unlikely(READ_ONCE(*v->pending) & v->bit))
-		__atomic_and_fetch(v->pending, ~v->bit, __ATOMIC_SEQ_CST);
-	WRITE_ONCE(vm->how[v->index], (u8)how);
 	do {
-		slot = __atomic_fetch_add(&f->head, 1, __ATOMIC_RELAXED) & vm->slot_mask;
+		slot = __atomic_fetch_add(&f->head, 1, __ATOMIC_RELAXED) & v->vm->slot_mask;
 		word = &f->live[slot / 64];
 		bit = BIT(slot % 64);
 	} while (unlikely(__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST) & bit));
 	WRITE_ONCE(f->id[slot], (u8)v->index);
 	v->slot = (u16)slot;
 	v->live = word;
+}
+
+/* @v waits from now on, in @fifo or in none. */
+static inline void spin_enter(struct spin_vcpu *v, u32 how, u32 fifo)
+{
+	struct spin_vm *vm = v->vm;
+
+	DEBUG_ON(vm->how[v->index] != SPIN_GONE);
+	if (unlikely(READ_ONCE(*v->pending) & v->bit))
+		__atomic_and_fetch(v->pending, ~v->bit, __ATOMIC_SEQ_CST);
+	WRITE_ONCE(vm->how[v->index], (u8)how);
+	if (fifo != SPIN_NO_FIFO)
+		spin_fifo_add(v, &vm->fifo[fifo]);
 	/* A full barrier: whoever makes an interrupt pending after this sees it, and one that was
 	   made pending before is seen by the caller's look after this. */
 	__atomic_or_fetch(v->ready, v->bit, __ATOMIC_SEQ_CST);
@@ -220,10 +227,11 @@ static inline void spin_enter(struct spin_vcpu *v, u32 how, u32 fifo)
 /* @v no longer waits. */
 static inline void spin_leave(struct spin_vcpu *v)
 {
-	if (!v->live)
+	if (v->vm->how[v->index] == SPIN_GONE)
 		return;
 	WRITE_ONCE(v->vm->how[v->index], SPIN_GONE);
-	__atomic_and_fetch(v->live, ~BIT(v->slot % 64), __ATOMIC_SEQ_CST);
+	if (likely(v->live))
+		__atomic_and_fetch(v->live, ~BIT(v->slot % 64), __ATOMIC_SEQ_CST);
 	__atomic_and_fetch(v->ready, ~v->bit, __ATOMIC_SEQ_CST);
 	v->live = NULL;
 	/* Its bit in pending counts for nothing now, and goes when it next waits. */

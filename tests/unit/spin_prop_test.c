@@ -51,7 +51,7 @@ static u32 last_boosted;
 
 static u32 kind_of_fifo(u32 how)
 {
-	return how == SPIN_WOKEN || how == SPIN_KERNEL ? 0 : how == SPIN_SPINNING ? 2 : 1;
+	return how == SPIN_WOKEN || how == SPIN_KERNEL ? 0 : how == SPIN_SPINNING ? SPIN_NO_FIFO : 1;
 }
 
 static void model_enter(u32 i, u32 how)
@@ -118,7 +118,12 @@ static void expect_exact(struct list *l, u32 me, bool in_kernel)
 	add_fifo(l, 0, SPIN_CLASS_KERNEL);
 	if (!in_kernel)
 		add_fifo(l, 1, SPIN_CLASS_PREEMPTED);
-	add_fifo(l, 2, SPIN_CLASS_SPINNER);
+	for (u32 n = 1; n <= vm.nr; n++) {
+		u32 i = (me + n) % vm.nr;
+
+		if (model[i].what == READY && model[i].how == SPIN_SPINNING)
+			add(l, i, SPIN_CLASS_SPINNER);
+	}
 	if (in_kernel && knobs.enable_relaxed_boost)
 		add_fifo(l, 1, SPIN_CLASS_RELAXED);
 }
@@ -259,27 +264,32 @@ static void step_spin(u32 me)
 
 static void check_maps(void)
 {
-	u32 in_fifo = 0, ready = 0;
+	u32 in_fifo = 0, waiting = 0;
 
 	for (u32 i = 0; i < CFG_MAX_VCPUS; i++) {
 		bool is = i < vm.nr && model[i].what == READY;
 
-		ready += is;
 		assert_int_equal(bit_test(vm.ready, i), is);
+		assert_int_equal(bit_test(vm.spinning, i), is && model[i].how == SPIN_SPINNING);
 		assert_int_equal(vm.how[i], is ? model[i].how : SPIN_GONE);
-		if (is) {
+		if (!is)
+			continue;
+		assert_int_equal(bit_test(vm.pending, i), model[i].pending);
+		if (vm.how[i] == SPIN_SPINNING) {
+			assert_null(vcpu[i].live);
+		} else {
 			const struct spin_fifo *f = &vm.fifo[kind_of_fifo(vm.how[i])];
 
+			waiting++;
 			assert_true(bit_test(f->live, vcpu[i].slot));
 			assert_int_equal(f->id[vcpu[i].slot], i);
-			assert_int_equal(bit_test(vm.pending, i), model[i].pending);
 		}
 	}
 	for (u32 f = 0; f < SPIN_NR_FIFOS; f++) {
 		for (u32 slot = 0; slot < SPIN_FIFO_SLOTS; slot++)
 			in_fifo += bit_test(vm.fifo[f].live, slot);
 	}
-	assert_int_equal(in_fifo, ready);
+	assert_int_equal(in_fifo, waiting);
 }
 
 static void history(u32 n, enum spin_policy_id policy, u32 nr_steps)
@@ -440,7 +450,8 @@ static void the_state_is_whole_after_threads_changed_it(void **state)
 		for (u32 i = 0; i < THREADS; i++)
 			pthread_join(thread[i], NULL);
 		for (u32 word = 0; word < SPIN_MAP_WORDS; word++)
-			assert_int_equal(vm.ready[word], word ? 0 : BIT(ALWAYS));
+			assert_int_equal(vm.ready[word] | vm.spinning[word],
+					 word ? 0 : BIT(ALWAYS));
 		for (u32 f = 0; f < SPIN_NR_FIFOS; f++) {
 			for (u32 slot = 0; slot < SPIN_FIFO_SLOTS; slot++)
 				assert_int_equal(bit_test(vm.fifo[f].live, slot),

@@ -445,10 +445,12 @@ static void order_is_kept_for_four_rounds_of_preemptions(void **state)
 	assert_int_equal(yield_from(0, true), 11);
 }
 
-/* Spinners that gave their pCPU away come after the others, the longest waiting first, so that a
- * token goes round. */
+/* Spinners that gave their pCPU away come after the others, the next by number first, so that a
+ * token goes round however the order was before. */
 static void spinners_take_turns(void **state)
 {
+	static const u32 order[] = {3, 1, 2};
+
 	vm_of(4, SPIN_POLICY_EXACT);
 	for (u32 i = 0; i < 2; i++)
 		run(i);
@@ -465,6 +467,17 @@ static void spinners_take_turns(void **state)
 	preempt_kernel(3);
 	assert_int_equal(yield_from(2, true), 3);
 	assert_int_equal(vcpu[2].stats.dy_kernel, 1);
+
+	/* 0 and then 3, 1, 2 gave theirs away; 0 got it back. */
+	vm_of(4, SPIN_POLICY_EXACT);
+	knobs.dy_tries = SPIN_TRIES_MIN8;
+	run(0);
+	for (u32 i = 0; i < 3; i++) {
+		run(order[i]);
+		wake(0);
+		assert_int_equal(yield_from(order[i], true), 0);
+	}
+	assert_string_equal(candidates(0, true), "1:spinner 2:spinner 3:spinner");
 }
 
 static void a_spinner_with_an_unanswered_ipi_is_still_its_receiver(void **state)
