@@ -153,8 +153,8 @@ struct spin_vm {
 	u64 ready[SPIN_MAP_WORDS];	/* runnable and not running */
 	u64 pending[SPIN_MAP_WORDS]; /* ... and an interrupt waits for it; says nothing about others
 				      */
-	u64 spinning[SPIN_MAP_WORDS]; /* ... and gave its pCPU away in a spin at CPL 0 */
-	u8 how[CFG_MAX_VCPUS];	     /* enum spin_how; lock of the vCPU's run queue */
+	u64 spinning[SPIN_MAP_WORDS];  /* ... and gave its pCPU away in a spin at CPL 0 */
+	u8 how[CFG_MAX_VCPUS];	       /* enum spin_how; lock of the vCPU's run queue */
 	u8 dy_eligible[CFG_MAX_VCPUS]; /* policies kvm and ipi: spins, and its turn has come; racy
 					*/
 	struct spin_fifo fifo[SPIN_NR_FIFOS];
@@ -166,11 +166,11 @@ struct spin_vcpu {
 	struct ipi_track *track; /* constant; NULL: no receivers are known */
 	u64 bit;		 /* constant: its bit in *ready and *pending */
 	u64 *ready, *pending;	 /* constant: its words of the VM's maps */
-	u64 *live;     /* its word of the FIFO in which it waits; NULL: it is in none */
-	u16 slot;      /* in that FIFO */
-	u32 index;     /* constant: in vm->vcpu[] */
-	bool spinning; /* from spin_start() to spin_stop() or, if it left, to sched_in */
-	u32 hint;      /* vCPU named by the guest + 1, 0: none */
+	u64 *live;		 /* its word of the FIFO in which it waits; NULL: it is in none */
+	u16 slot;		 /* in that FIFO */
+	u32 index;		 /* constant: in vm->vcpu[] */
+	bool spinning;		 /* from spin_start() to spin_stop() or, if it left, to sched_in */
+	u32 hint;		 /* vCPU named by the guest + 1, 0: none */
 	u64 hint_time;
 	u64 left; /* when it gave its pCPU away in a spin, 0: not */
 	/* as target, under its run queue's lock: how many yields to it have no outcome yet, and the

@@ -51,7 +51,9 @@ static u32 last_boosted;
 
 static u32 kind_of_fifo(u32 how)
 {
-	return how == SPIN_WOKEN || how == SPIN_KERNEL ? 0 : how == SPIN_SPINNING ? SPIN_NO_FIFO : 1;
+	return how == SPIN_WOKEN || how == SPIN_KERNEL ? 0
+	       : how == SPIN_SPINNING		       ? SPIN_NO_FIFO
+						       : 1;
 }
 
 static void model_enter(u32 i, u32 how)
