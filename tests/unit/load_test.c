@@ -2,65 +2,21 @@
 /* The Linux side of the guest loader and what both formats share. */
 // sources: hv/vm/load.c hv/vm/load_linux.c hv/vm/load_multiboot.c hv/vm/e820.c
 // sources: hv/lib/fmt.c hv/lib/string.c
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "hv/lib/errors.h"
-#include "hv/vm/e820.h"
-#include "hv/vm/load.h"
-#include "tests/unit/load_images.h"
+#include "tests/unit/load_fixture.h"
 
 #define RAM (32 * MiB)
 
-struct fixture {
-	struct guest_mem mem;
-	u8 *image;
-	struct load_request req;
-	struct cpu_boot_state st;
-	char err[256];
-};
-
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
+	u8 *image = malloc(BZ_SIZE);
+	struct fixture *f;
 
-	f->mem = images_ram(RAM, 0);
-	f->image = malloc(BZ_SIZE); /* exactly: ASan sees a read past its end */
-	bz_make(f->image);
-	f->req.kernel = (struct load_file){"/vmlinuz", f->image, BZ_SIZE};
+	bz_make(image);
+	f = fixture_new(RAM, 0, "/vmlinuz", image, BZ_SIZE);
 	f->req.cmdline = "console=ttyS0";
 	f->req.rsdp = 0xe0000;
 	*state = f;
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	images_free(&f->mem);
-	free(f->image);
-	free(f);
-	return 0;
-}
-
-static int load(struct fixture *f)
-{
-	return load_guest(&f->mem, &f->req, &f->st, f->err, sizeof(f->err));
-}
-
-/* The load fails with @code, blames @key, and its one line holds each of the texts. */
-static void expect_error(struct fixture *f, int code, const char *key, const char *text1,
-			 const char *text2)
-{
-	assert_int_equal(load(f), code);
-	assert_string_equal(f->st.bad_key, key);
-	assert_null(strchr(f->err, '\n'));
-	if (!strstr(f->err, text1) || !strstr(f->err, text2))
-		fail_msg("\"%s\" lacks \"%s\" or \"%s\"", f->err, text1, text2);
 }
 
 static u64 get(const struct fixture *f, u64 gpa, int bytes)
