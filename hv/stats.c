@@ -532,9 +532,11 @@ void stats_init(void)
 	for (u32 i = 0; i < nr_vms; i++) {
 		struct vm *vm = vms[i];
 		u64 size = sizeof(struct stats_base) * vm->nr_vcpus;
-		struct stats_base *base =
-		    (void *)page_pool_take(&pages, size, PAGE_SIZE, 0, PAGES_VCPU);
+		struct stats_base *base;
 
+		if (!size)
+			continue; /* it could not be set up, which was said */
+		base = (void *)page_pool_take(&pages, size, PAGE_SIZE, 0, PAGES_VCPU);
 		if (!base) {
 			hv_warn("vm %s: no memory left for stats reset", vm->name);
 			continue;

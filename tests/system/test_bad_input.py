@@ -105,6 +105,12 @@ class Config(vlagtest.BootedOnce):
                    if (match := re.match(r"vlag: vm (\S+): (?:Linux|Multiboot)", line))}
         self.assertEqual(started, {"first", "last"})
 
+    def test_nothing_follows_from_a_mistake_but_its_line(self):
+        """Later steps pass over a VM that could not be set up, without a word."""
+        said = [line for line in self.machine.lines if line.startswith("vlag: warning: ")
+                and not line.startswith("vlag: warning: vlag.cfg:")]
+        self.assertEqual(said, [])
+
     def test_mistakes_in_the_hypervisors_section_leave_the_default(self):
         self.assert_line(r'vlag: vlag\.cfg:4: \[hypervisor\] pcpus: "1000" is out of range; .*')
         self.assert_line(r"vlag: vlag\.cfg:5: \[hypervisor\] colour: is no known key; .*")
