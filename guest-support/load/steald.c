@@ -28,6 +28,8 @@
 
 enum method { AUTO, CPUSET, AFFINITY };
 static const char *const methods[] = {"auto", "cpuset", "affinity", NULL};
+#define LOOK_AGAIN_NS NSEC_PER_SEC
+
 static unsigned long interval_ms = 1000, low_threshold = 200, high_threshold = 500, method = AUTO,
 		     report = 1, watch, tree;
 static const char *stat_path = "/proc/stat";
@@ -222,6 +224,7 @@ static void govern(void)
 	struct steald_cpus cpus;
 	char text[CPUSET_TEXT];
 	unsigned int ratio;
+	uint64_t applied = 0;
 
 	cpus.active = cpus.preferred = read_set_or_die(SYS_CPU "online");
 	read_cores(&cpus);
@@ -233,8 +236,14 @@ static void govern(void)
 	send_report(&cpus.preferred, REPORT_STEALD);
 	while (!wait_interval()) {
 		bool changed = decide(&policy, &cpus, &ratio);
-		unsigned int moved = how->apply(&cpus);
+		unsigned int moved;
 
+		/* What the tasks fork inherits its CPUs. Only who was started by a pinned task, or
+		   changed its own, has to be found: for that a look at all of them now and then. */
+		if (!changed && now_ns() - applied < LOOK_AGAIN_NS)
+			continue;
+		applied = now_ns();
+		moved = how->apply(&cpus);
 		if (!changed)
 			continue;
 		cpuset_format(&cpus.preferred, text);
