@@ -280,17 +280,23 @@ static void json_text(struct json *j, const char *key, const char *text)
 
 static void json_vcpu(struct json *j, const struct vcpu *v)
 {
+	u64 seen[NR_EXIT_REASONS], total;
+
+	/* It may run meanwhile, and printing takes long: all at one moment, or nearly. */
+	for (u32 i = 0; i < NR_EXIT_REASONS; i++)
+		seen[i] = exits(v, i);
+	total = SINCE(v, nr_exits, v->nr_exits);
 	json_open(j, NULL, '{');
 	json_u64(j, "id", v->id);
 	json_u64(j, "pcpu", v->sched.cpu);
 	json_u64(j, "run_ns", run_ns(v));
 	json_u64(j, "wait_ns", run_delay_ns(v));
 	json_u64(j, "switches", SINCE(v, nr_switches, v->nr_switches));
-	json_u64(j, "exits_total", SINCE(v, nr_exits, v->nr_exits));
+	json_u64(j, "exits_total", total);
 	json_open(j, "exits", '{');
 	for (u32 i = 0; i < NR_EXIT_REASONS; i++) {
-		if (exits(v, i))
-			json_u64(j, exit_reason_name(i), exits(v, i));
+		if (seen[i])
+			json_u64(j, exit_reason_name(i), seen[i]);
 	}
 	json_close(j, '}');
 	json_open(j, "counters", '{');

@@ -37,7 +37,8 @@ class Linux(vlagtest.BootedOnce):
         self.assertEqual([one["id"] for one in found[0]["vcpus"]], list(range(vcpus)))
         for vcpu in found[0]["vcpus"]:
             exits = vcpu["exits"]
-            self.assertEqual(sum(exits.values()), vcpu["exits_total"], vcpu)
+            # Each has a counter of its own, and the vCPU may take an exit between two looks.
+            self.assertLessEqual(abs(sum(exits.values()) - vcpu["exits_total"]), 2, vcpu)
             for reason in ("CPUID", "HLT", "WRMSR", "IO_INSTRUCTION" if vcpu["id"] == 0 else "HLT"):
                 self.assertGreater(exits[reason], 0, vcpu)
             self.assertGreater(vcpu["run_ns"], 0, vcpu)
@@ -281,8 +282,11 @@ class EveryPvFeature(Linux):
         of the four has the pCPU."""
         self.assert_ok(self.machine)
         self.assert_line("4")
-        counters = self.machine.stats["vms"][0]["counters"]
-        self.assertGreater(counters["ipi_multicast"], 0, counters)
+        vm = self.machine.stats["vms"][0]
+        counters = vm["counters"]
+        # All others, or those that Linux believes to need it: for the boot, 9 of the first kind.
+        self.assertGreater(counters["ipi_multicast"] + counters["ipi_broadcast"], 50, counters)
+        self.assertGreater(sum(vcpu["exits"].get("VMCALL", 0) for vcpu in vm["vcpus"]), 50, vm)
         self.assertGreater(counters["pv_tlb_flushes"], 0, counters)
 
     def test_the_log_is_clean(self):
