@@ -278,14 +278,27 @@ static void json_text(struct json *j, const char *key, const char *text)
 	j->comma = true;
 }
 
+/* All exits of @v, by reason into @seen, of one moment: it may run meanwhile, and printing takes
+ * long. Looks again while its two ways of counting disagree; returns the total of the other one. */
+static u64 exits_at_once(const struct vcpu *v, u64 *seen)
+{
+	u64 sum, total;
+
+	for (u32 tries = 0; tries < 64; tries++) {
+		sum = 0;
+		total = SINCE(v, nr_exits, READ_ONCE(v->nr_exits));
+		for (u32 i = 0; i < NR_EXIT_REASONS; i++)
+			sum += seen[i] = SINCE(v, exits[i], READ_ONCE(v->exits[i]));
+		if (sum == total)
+			break;
+	}
+	return total;
+}
+
 static void json_vcpu(struct json *j, const struct vcpu *v)
 {
-	u64 seen[NR_EXIT_REASONS], total;
+	u64 seen[NR_EXIT_REASONS], total = exits_at_once(v, seen);
 
-	/* It may run meanwhile, and printing takes long: all at one moment, or nearly. */
-	for (u32 i = 0; i < NR_EXIT_REASONS; i++)
-		seen[i] = exits(v, i);
-	total = SINCE(v, nr_exits, v->nr_exits);
 	json_open(j, NULL, '{');
 	json_u64(j, "id", v->id);
 	json_u64(j, "pcpu", v->sched.cpu);

@@ -25,11 +25,10 @@
 #include <unistd.h>
 
 #define SYS_CPU "/sys/devices/system/cpu/"
+#define LOOK_AGAIN_NS NSEC_PER_SEC
 
 enum method { AUTO, CPUSET, AFFINITY };
 static const char *const methods[] = {"auto", "cpuset", "affinity", NULL};
-#define LOOK_AGAIN_NS NSEC_PER_SEC
-
 static unsigned long interval_ms = 1000, low_threshold = 200, high_threshold = 500, method = AUTO,
 		     report = 1, watch, tree;
 static const char *stat_path = "/proc/stat";

@@ -25,7 +25,8 @@
 	X(DELAY_ZERO, true, "such an entity gains no positive lag by staying")                     \
 	X(WAKEUP_PREEMPTION, true, "a wake-up may preempt the running entity")                     \
 	X(YIELD_TO_LAG_CREDIT, true,                                                               \
-	  "directed yield may credit lag to its target (policies credit and auto)")
+	  "directed yield may credit lag to its target (policy credit), or let it run early "      \
+	  "(auto)")
 
 /* X(name, default, least, largest, text); nanoseconds where the name ends in _ns */
 #define SCHED_NUMBERS(X)                                                                           \
@@ -66,7 +67,7 @@
 	X(SCHED_YIELD_DEBOOST, "deboost", "forfeit, after a bounded penalty for the yielder")      \
 	X(SCHED_YIELD_CREDIT, "credit", "credit lag to the target, then forfeit")                  \
 	X(SCHED_YIELD_TRANSFER, "transfer", "the yielder's lag goes to the target: zero-sum")      \
-	X(SCHED_YIELD_AUTO, "auto", "transfer, and a loan that the target pays back")
+	X(SCHED_YIELD_AUTO, "auto", "transfer, and the target may run before its time")
 
 #define SCHED_CROSS(X)                                                                             \
 	X(SCHED_CROSS_OFF, "off", "a target on another run queue is left alone")                   \

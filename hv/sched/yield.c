@@ -201,12 +201,17 @@ static void start_over(struct yield *y)
  * so on one run queue V does not move. With two levels and two run queues the VM's entity here also
  * gives to the VM's entity there.
  */
-static void yield_transfer(struct yield *y)
+static void pass_lag(struct yield *y)
 {
 	struct sched_entity *mine = &y->me->se, *theirs = &y->target->se;
 
 	for (; mine && theirs && mine != theirs; mine = mine->parent, theirs = theirs->parent)
 		give(y, theirs, take(y, mine, theirs, lag_of(theirs->timeline, theirs)));
+}
+
+static void yield_transfer(struct yield *y)
+{
+	pass_lag(y);
 	start_over(y);
 }
 
@@ -220,21 +225,18 @@ static void yield_transfer(struct yield *y)
  */
 static void yield_auto(struct yield *y)
 {
-	struct sched_entity *mine = &y->me->se, *theirs = &y->target->se;
 	const struct sched_knobs *knobs = y->target_rq->knobs;
+	struct sched_entity *se = &y->target->se;
 	bool lending = !y->limited && knobs->YIELD_TO_LAG_CREDIT;
 
-	for (; theirs; theirs = theirs->parent) {
-		struct sched_timeline *tl = theirs->timeline;
-		s64 early = (s64)calc_delta_fair(knobs->yield_early_ns, theirs);
+	pass_lag(y);
+	for (; lending; se = se->parent) {
+		s64 limit = entity_lag_limit(se->timeline, se, knobs);
+		s64 early = (s64)calc_delta_fair(knobs->yield_early_ns, se);
 
-		if (mine && mine != theirs)
-			give(y, theirs, take(y, mine, theirs, lag_of(tl, theirs)));
-		if (lending)
-			tl->advance = max(entity_lag_limit(tl, theirs, knobs) - early, (s64)0);
-		if (theirs == y->nominated)
+		se->timeline->advance = max(limit - early, (s64)0);
+		if (se == y->nominated)
 			break;
-		mine = mine ? mine->parent : NULL;
 	}
 	start_over(y);
 }

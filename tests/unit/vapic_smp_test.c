@@ -114,6 +114,7 @@ static void map_change_loses_no_bystander(void **state)
 	fix_write(&fix_cpu[3], APIC_LDR, BIT(27));
 	stop = 0;
 	run_threads(2, send_or_change);
+	assert_true(fix_map.seq > 100);
 }
 
 /* ---- NMI, INIT and SIPI from several senders ---- */
